@@ -95,7 +95,7 @@ def describe(n: int, epsilon: float, rng: np.random.Generator) -> Found:
             yield f"share of a category{end}", each["ward"].shares[name], share
     for k, share in enumerate(found.columns["age"].shares.values()):
         known = 0.7 / 8 if 4 <= k < 12 else 0.3 / 6 if 12 <= k < 18 else 0.0
-        yield "share of a cell", share, 0.95 * known
+        yield "share of a bin", share, 0.95 * known
 
 
 def describe_edges(n: int, epsilon: float, rng: np.random.Generator) -> Found:
@@ -104,10 +104,10 @@ def describe_edges(n: int, epsilon: float, rng: np.random.Generator) -> Found:
     age = rng.choice(values, n, p=chance)
     found = ask(Describe(columns=("age",)), AGES, {"age": age}, n, epsilon, rng)["age"]
     mean = float(chance @ values)
-    yield "SD, at the ends of cells", found.sd, math.sqrt(float(chance @ (values - mean) ** 2))
+    yield "SD, at the ends of bins", found.sd, math.sqrt(float(chance @ (values - mean) ** 2))
     up = np.where(age < 50, age + 4.998, age)
     found = ask(Describe(columns=("age",)), AGES, {"age": up}, n, epsilon, rng)["age"]
-    yield "mean, at the ends of cells", found.mean, mean + 4.998 * 0.45
+    yield "mean, at the ends of bins", found.mean, mean + 4.998 * 0.45
 
 
 def evaluate(n: int, epsilon: float, rng: np.random.Generator) -> Found:
@@ -149,9 +149,9 @@ def _score_truth(bins: int = 20) -> dict[str, Any]:
 
 
 def regress(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """Predictions x, uniform in (-6, 6), of y = x + error; errors uniform in (-3, 3), or at ends of cells."""
+    """Predictions x, uniform in (-6, 6), of y = x + error; errors uniform in (-3, 3), or at ends of bins."""
     x, sign = rng.uniform(-6, 6, n), rng.choice([-1.0, 1.0], n)
-    for end, error in (("", rng.uniform(0, 3, n)), (", at the ends of cells", rng.choice([0.999, 2.999], n))):
+    for end, error in (("", rng.uniform(0, 3, n)), (", at the ends of bins", rng.choice([0.999, 2.999], n))):
         cells = regression_cells(x + sign * error, x, (-10.0, 10.0), 40)
         counts = noisy(regression_lengths(40), cells, n, epsilon, rng)
         found = summarise_regression(counts, (-10.0, 10.0), 40, 0.95)

@@ -21,6 +21,7 @@ from support.ports import take_ports
 from support.problems import make_sites
 from taciturn.core.errors import DataUnavailable, PrivacyLeakWarning
 from taciturn.data import Dataset, load_adult
+from taciturn.privacy.ledger import late_calls
 from taciturn.sites.trial import rehearsal
 
 settings.register_profile(  # no test asserts a duration; every run tries the same cases
@@ -137,6 +138,18 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _no_late_calls_of_earlier_tests() -> Iterator[None]:
+    """After a block ended in some thread, releases of older threads and workers are refused: start afresh."""
+    yield
+    if late_calls._ended[0]:
+        late_calls._alive_at_end.clear()
+        late_calls._ended[0] = ""
+        workers = getattr(sys.modules.get("joblib.externals.loky.reusable_executor"), "_executor", None)
+        if workers is not None:
+            workers.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ class Choice(Facts):
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ({"method": "DPP"}, "`method`: must be one of 'penalty' or 'dual'; got 'DPP'."),
+        ({"method": "DPP"}, "`method`: must be 'penalty' or 'dual'; got 'DPP'."),
         ({"size": 1.5}, "`size`: must be a whole number; got 1.5."),
         ({"share": "half"}, "`share`: must be a number."),
         ({"share": float("inf")}, "`share`: must be a finite number; got inf."),

@@ -218,7 +218,7 @@ WALKS = {
             "jobs/train_job.py: prepare_job",
             "jobs/training_job.py: read_job",
             "jobs/train_job.py: gather",
-            "data/tables/encoder.py: BoundedEncoder.transform",
+            "data/tables/encoder.py: BoundedEncoder.lazy_rows",
             "jobs/train_job.py: fit",
             "privacy/ledger/disk.py: SqliteLedger.charge_round",
             "jobs/run_folder.py: write_results",

@@ -84,7 +84,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
     ("after kill -9 of one party", _after_kill),
     ("an unauthenticated client", _stranger),
     (
-        "a handshake without a certificate finds",
+        "result of a TLS handshake without a certificate",
         lambda found, peer: cell(found, peer, "faults", lambda result: result["plain"]["tls"]),
     ),
 )
@@ -93,8 +93,8 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
 def _accuracy(found: Found, peer: str) -> str:
     section = "work" if (peer, "work") in found else "solving"
     ours = (result_of(found, OURS, "solving") or {}).get("accuracy")
-    there = "" if ours is None else f" (ours there: {ours:.3f})"
-    note = {OURS: " in `simulate`", "disropt": f", another problem{there}"}.get(peer, "")
+    there = "" if ours is None else f" (taciturn on that problem: {ours:.3f})"
+    note = {OURS: " in `simulate`", "disropt": f" on another problem{there}"}.get(peer, "")
     section = "workopen" if peer == OURS else section
     return cell(found, peer, section, lambda result: f"{result['accuracy']:.3f}{note}")
 
@@ -211,8 +211,11 @@ def faults_table(found: Found) -> str:
             ],
             ["its counter of epsilon, killed and started again", *(_counter(found, peer) for peer in peers)],
             ["where that counter is", *(COUNTERS[peer] for peer in peers)],
-            row("a handshake without a certificate finds", lambda result: result["plain"]["tls"]),
-            ["that handshake, authentication enabled", *(_locked(found, peer, _door) for peer in peers)],
+            row("result of a TLS handshake without a certificate", lambda result: result["plain"]["tls"]),
+            [
+                "result of that handshake, authentication enabled",
+                *(_locked(found, peer, _door) for peer in peers),
+            ],
             ["TLS by default", *(TLS[peer] for peer in peers)],
         ],
     )

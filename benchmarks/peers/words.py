@@ -87,9 +87,9 @@ LOCKED = "always on"
 ELSEWHERE = {"nvflare": "not run (Opacus: see APPFL)"}
 COUNTED = {
     "taciturn": "a record, the whole run",
-    "flwr": "a client, the whole run; local noise: prints none",
+    "flwr": "a client, the whole run; for local noise it prints no epsilon",
     "nvflare": "an update (`SVTPrivacy`); a record, one site's training (Opacus)",
-    "appfl": "a record, one site's training (Opacus); other noise: prints none",
+    "appfl": "a record, one site's training (Opacus); for other noise it prints no epsilon",
     "diffprivlib": "a record, the fit, delta = 0",
 }
 

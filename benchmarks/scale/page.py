@@ -133,7 +133,7 @@ def _constants(facts: Facts) -> str:
         ("`SITE`, Python per round and site that is not small", facts.site, choice.SITE, 1e3, "ms"),
         ("`SMALL`, per round and repeat of a small site", facts.small, choice.SMALL, 1e6, "us"),
         ("`ENTRY`, per row, feature, repeat and round", facts.entry, choice.ENTRY, 1e9, "ns"),
-        ("`ROUND`, a cluster's round beside the work", facts.round, choice.ROUND, 1e3, "ms"),
+        ("`ROUND`, a round of a cluster in addition to the work", facts.round, choice.ROUND, 1e3, "ms"),
         ("`START`, a cluster here with two workers", facts.start, choice.START, 1.0, "s"),
         ("`JOIN`, two workers on a running cluster", facts.join, choice.JOIN, 1.0, "s"),
         ("driver, per block that crosses", facts.block, None, 1e6, "us"),
@@ -158,7 +158,7 @@ def _races(races: list[Race]) -> str:
 
 
 def _lines(lines: list[Line]) -> str:
-    head = ("sites", "rows each", "ms per round", "of 5 sites", "set-up, s", "largest process, MB")
+    head = ("sites", "rows each", "ms per round", "relative to 5 sites", "set-up, s", "largest process, MB")
     least = lines[0].seconds
     rows = [
         (
@@ -190,7 +190,7 @@ def even_at(rounds: int, cores: int, start: float) -> float:
 
 
 def _even(cores: int) -> str:
-    head = ("rounds", f"Ray loses below, {cores} cores here", "where a cluster runs already")
+    head = ("rounds", f"Ray is slower below, {cores} cores here", "the same if a cluster is already running")
     rows = [
         (str(rounds), *(f"{_rounded(even_at(rounds, cores, s))} sites" for s in (choice.START, choice.JOIN)))
         for rounds in (10, 50, 200)

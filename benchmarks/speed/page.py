@@ -68,7 +68,7 @@ def _contest_section(contest: Contest) -> list[str]:
         f"theta = eta = 0.5, alpha = 3, {REPEATS} repeats, every solved vector within {TOL:g} of the exact",
         "minimiser. The time of `simulate` includes noise, duals, metrics and the ledger. The others only",
         "solve the same primal updates from the same warm starts. All ran in alternation; the table shows",
-        "the shortest of several times, at the best thread setting of each.",
+        "the shortest of several times, at the best thread setting of each. *Aim* is the ratio that we want.",
         "",
         "| | seconds per round | times `simulate` | aim | threads | distance reached |",
         "|---|---:|---:|---|---|---:|",

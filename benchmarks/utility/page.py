@@ -109,7 +109,8 @@ def _decor(found: Found) -> str:
         if result is not None:
             split = f"{result.setting[3]:g}" if result.setting else ""
             rows.append([name, title, spread(result.loss, result.loss_std), _price(found, result), split])
-    return table(["", "links", "test loss", "of the centre's price", "pairs' noise / own"], rows)
+    share = "excess loss / that of the centre"
+    return table(["", "links", "test loss", share, "pairwise noise / own noise"], rows)
 
 
 def _kinds(found: Found) -> str:
@@ -119,6 +120,5 @@ def _kinds(found: Found) -> str:
         if own is not None and pooled is not None:
             cells = [spread(pooled.loss, pooled.loss_std), spread(own.loss, own.loss_std)]
             rows.append([kind, f"{n:,}", f"{found.base(kind).loss:.4f}", *cells, _price(found, own)])
-    return table(
-        ["table", "rows", "no privacy", "trusted centre", "masked, 20 sites", "of the centre's price"], rows
-    )
+    share = "excess loss / that of the centre"
+    return table(["table", "rows", "no privacy", "trusted centre", "masked, 20 sites", share], rows)

@@ -33,9 +33,9 @@ class Streams(Protocol):
 class SeededStreams:
     """A draw is a pure function of (seed, repeat, site, purpose, t): replayable, hence never private.
 
-    Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The
-    generator is Philox, keyed by the first four and positioned by the round. One thread per site.
-    `vectors` draws for many sites at once, by `kernels/philox.py`: each vector as if alone.
+    Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The generator
+    is Philox: the first four values give its key, the round its counter. A site's generators may be used by
+    one thread only. `vectors` draws for many sites at once; a vector does not depend on the others.
     """
 
     simulated: ClassVar[bool] = True
@@ -48,8 +48,11 @@ class SeededStreams:
     def vectors(
         self, purpose: Purpose, t: int, sites: NDArray[np.int64], scales: Array, out: Array, *, directed: bool
     ) -> None:
-        """Fill out (sites, repeats, d): Gaussian of these scales; `directed`, norm noise of these rates."""
-        from .kernels.philox import draw_vectors  # numba: only those who draw wait for it
+        """Fill `out`, (sites, repeats, d), with Gaussian noise; `scales` has the std of each site.
+
+        With `directed` it is norm noise, and `scales` has the rate of each site.
+        """
+        from .kernels.philox import draw_vectors  # loads numba, which is slow: only when it is needed
 
         draw_vectors(self._key, _PURPOSES[purpose], t, sites, directed, scales, out)
 
@@ -72,9 +75,9 @@ class SeededStreams:
 class _ProcessKey:
     """256 bits from the operating system, one key per process, drawn again after a fork.
 
-    A machine image that is resumed twice holds the same key and the same counter twice, and no hook tells it
-    so. Two copies must not draw the same noise against different messages, where it would cancel: every
-    derived key takes fresh bytes from the operating system, and the clock, too.
+    If a machine image is resumed twice, both copies have the same key and the same counter, and no hook
+    reports it. They must not add the same noise to different messages, because the noise would cancel in the
+    difference. So every derived key also takes fresh bytes from the operating system, and the time.
     """
 
     def __init__(self) -> None:
@@ -112,5 +115,5 @@ class SecureStreams:
 
 
 def streams_of(seed: int | None) -> Streams:
-    """Secret streams; with a seed those of a simulation."""
+    """Secret streams; with a seed, the reproducible streams of a simulation."""
     return SecureStreams() if seed is None else SeededStreams(seed)

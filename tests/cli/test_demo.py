@@ -93,6 +93,7 @@ def test_asked_for_adult_it_does_not_take_other_data(
     assert "not found" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_on_adult_a_private_model_with_curves_beats_the_linear_one_without_privacy(
     adult_files: object,
 ) -> None:

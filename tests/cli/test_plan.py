@@ -92,7 +92,9 @@ def test_starter_files_are_valid_as_written(tmp_path, colluding, capsys) -> None
     assert len(job.schema_) == 4 and job.network().edges == ((0, 1), (1, 2))
     for i, name in enumerate(("site-0", "site-1", "site-2")):
         site = load_site(tmp_path / "out" / f"{name}.toml")
-        assert site.number == i and site.job.masked == masked and site.file.budget.epsilon == 1.0
+        assert (
+            site.number == i and (site.job.method == "masked") == masked and site.file.budget.epsilon == 1.0
+        )
         assert site.job.person == person and (site.job.whiten is None) == ("--whiten" not in colluding)
         if not masked:
             prepared = prepare_run(site)  # a real site would run it, within its budget

@@ -18,7 +18,7 @@ from taciturn.methods.admm.perturbations import ADMMMethod, Release
 from taciturn.methods.admm.prepared import PreparedADMM
 from taciturn.methods.base import Network
 from taciturn.methods.loop import drive, loop
-from taciturn.privacy.facts import METHODS
+from taciturn.privacy.mechanisms import MECHANISMS
 
 SITES, ROUNDS = 3, 4
 NOISE = tt.GaussianNoise(tt.Geometric(0.3, 0.9))
@@ -53,7 +53,7 @@ def test_every_number_of_every_site_and_round_is_there_and_positive(method: Any)
     given = [tables.eta, tables.theta, tables.scale, tables.output_scale]
     for table in filter(lambda table: table is not None, given):
         assert table.shape == (SITES, ROUNDS) and np.isfinite(table).all() and (table > 0).all()
-    assert tables.method in METHODS and tables.private == (tables.method != "none")
+    assert tables.method in MECHANISMS and tables.private == (tables.method != "none")
     assert (tables.noise is None) == (tables.scale is None) == (not tables.private)
     assert (tables.output_noise is None) == (tables.output_scale is None)
 

@@ -37,8 +37,8 @@ def test_rare_class_is_predicted(rare, options):
     fair = tt.PrivateLogisticRegression(class_weight="balanced", class_shares=SHARES, **given).fit(X, y)
     assert recall(fair, X, y) > recall(plain, X, y) + 0.2
     assert fair.certificate_.epsilon == pytest.approx(plain.certificate_.epsilon, rel=1e-9), ()
-    assert "rows count by their class, by public numbers: no 0.111, yes 1" in fair.certificate_.run.marks
-    assert "rows count by their class" in fair.certificate_.statement()
+    assert "rows are weighted by class, with public weights: no 0.111, yes 1" in fair.certificate_.run.marks
+    assert "rows are weighted by class" in fair.certificate_.statement()
     fair.certificate_.verify()
 
 

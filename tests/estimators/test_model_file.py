@@ -96,7 +96,9 @@ def test_model_file_keeps_the_encoder_and_its_settings(rows, quick, tmp_path):
     assert np.array_equal(model.rows(table), encoder.transform(table))
     save_model(fitted, tmp_path / "m.json", schema=schema)
     assert not np.array_equal(read_model(tmp_path / "m.json").rows(table), encoder.transform(table))
-    with pytest.raises(ParameterError, match="`schema` must make the rows that the model was fitted to, 3"):
+    with pytest.raises(
+        ParameterError, match="`schema` must give the 3 features that the model was fitted to"
+    ):
         save_model(fitted, tmp_path / "m.json", schema=BoundedEncoder(schema, intercept=True))
 
 

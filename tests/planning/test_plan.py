@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import taciturn as tt
 from taciturn import Graph, LogCosh, Logistic, Problem, SmoothHinge, simulate
@@ -164,6 +165,25 @@ def test_full_runs_the_shapes_and_repeats() -> None:
     chosen = next(tried for tried in first.tried if tried.shape.rounds == first.rounds)
     assert chosen.loss is not None and losses[0] is not None and chosen.loss <= 1.002 * losses[0]
     assert first.to_dict() != plan(**settings, seed=5).to_dict()
+
+
+def test_the_number_of_blas_threads_does_not_change_a_plan() -> None:
+    """The numbers of Adult at five sites, where a rehearsal with two threads once chose other rounds."""
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            found.append(
+                tt.plan(
+                    epsilon=0.3,
+                    samples=[7236] * 5,
+                    graph=tt.Graph.ring(5),
+                    dimension=105,
+                    baseline=False,
+                    whiten=True,
+                )
+            )
+    assert found[0].to_dict() == found[1].to_dict()
+    assert [tried.loss for tried in found[0].tried] == [tried.loss for tried in found[1].tried]
 
 
 def test_planned_run_beats_a_single_site() -> None:

@@ -13,6 +13,7 @@ REPEATS, SETTING = 40, ((1_000, 0.5),)
 
 
 @pytest.mark.parametrize("study", coverage.STUDIES, ids=lambda one: one.__name__)
+@pytest.mark.slow
 def test_intervals_hold_the_truth_and_would_not_without_the_noise(study, monkeypatch):
     honest = coverage.study(REPEATS, (study,), SETTING)
     monkeypatch.setattr(coverage, "TOLD", 0.01)

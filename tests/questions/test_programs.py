@@ -163,7 +163,7 @@ def test_program_in_a_separate_process_gives_the_same_result(installed):
         ("Asleep", "took more than 2 seconds"),
         ("Wide", "must have at most 10,000,000 numbers"),
         ("Greedy", "failed: .*Error"),
-        ("Gone", "has ended without an answer"),
+        ("Gone", "its process ended without an answer"),
         ("Code", "must be an installed one"),
         ("Deep", "not nested too deeply|RecursionError"),
         ("Longer", "`length` of step 'a' must be 2"),

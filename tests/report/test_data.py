@@ -9,12 +9,15 @@ from taciturn.report import Chart, Curve, KeyNumber, NetworkMap, ReportData, Sit
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Curve("a", (1, 2), (0.1,)), "`mean` must have one value per round, 2; got 1"),
+        (lambda: Curve("a", (1, 2), (0.1,)), "`mean` must have one value per round, so 2 in total; got 1"),
         (lambda: Curve("a", (1, 2), (0.1, 0.2), (0.1,), (0.2, 0.3)), "`low` must have one value per round"),
         (lambda: Curve("a", (1,), (0.1,), (0.1,)), "`low` and `high` must be given together"),
         (lambda: Chart("k", "t", "l", (), format="euro"), "`format` must be one of plain, percent, bound"),
         (lambda: KeyNumber("Loss", 1.0, "euro"), "`format` must be one of"),
-        (lambda: SiteCosts("a", (1.0, 2.0), ((1.0,),)), "`by_round` must have one row per site, 2; got 1"),
+        (
+            lambda: SiteCosts("a", (1.0, 2.0), ((1.0,),)),
+            "`by_round` must have one row per site, so 2 in total",
+        ),
         (lambda: NetworkMap(("a", "b"), ((0, 1),), ((0.0, 0.0),)), "`places` must have one point per site"),
         (
             lambda: NetworkMap(("a", "b"), ((0, 2),), ((0.0, 0.0), (1.0, 1.0))),

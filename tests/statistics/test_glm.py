@@ -125,7 +125,7 @@ def test_too_small_budget_is_refused_with_the_sufficient_one() -> None:
     y = (rng.random(3000) < 0.5).astype(float)
     model = tt.PrivateGLM(epsilon=1.0, bounds=[(0, 1)] * 4, random_state=0)
     with pytest.raises(
-        ParameterError, match=r"has been spent: .* records would be enough\. The column known least"
+        ParameterError, match=r"has been spent: .* records would be enough\. The least certain column"
     ):
         model.fit(X, y)
     assert 0.99 < model.certificate_.epsilon <= 1.0
@@ -143,7 +143,7 @@ def test_too_small_budget_is_refused_with_the_sufficient_one() -> None:
         ({"family": "gamma"}, "`family`"),
         ({"family": "gaussian"}, "`outcome` must be the public range"),
         ({"outcome": (0, 2)}, "`outcome` must not be given"),
-        ({"periods": [1, 2]}, "`periods` must be given for a hazard"),
+        ({"periods": [1, 2]}, "`periods` must be given for the family 'hazard'"),
         ({"schema": tt.data.Schema.of(a=(0, 1))}, "`schema` must not be given without"),
         ({"epsilon": -1.0}, "`epsilon`"),
     ],
@@ -230,7 +230,7 @@ def test_curves_of_persons_are_asked_for_by_the_cells_of_a_formula() -> None:
     ):
         with pytest.raises(ParameterError, match=match):
             found.survival(wrong)
-    with pytest.raises(ParameterError, match="names go with a formula"):
+    with pytest.raises(ParameterError, match="only a formula takes names"):
         tt.PrivateGLM("hazard", epsilon=INF, bounds=[(0, 1)], periods=[1, 2, 3]).fit(x, y).survival({"a": 1})
 
 

@@ -31,11 +31,11 @@ def in_process(sites: list[Site]) -> np.ndarray:
     noise = type(first.noise)([getattr(site.file.noise, scale) for site in sites])
     method = tt.PenaltyPerturbation(
         penalty=[site.file.penalty for site in sites],
-        dual_step=job.penalty.dual_step,
+        dual_step=job.dual_step,
         noise=noise,
         output_noise=first.output_noise,
-        grid=job.penalty.grid,
-        clip=job.penalty.clip,
+        grid=job.grid,
+        clip=job.clip,
         whiten=job.whiten,
     )
     setup = prepare(
@@ -45,7 +45,7 @@ def in_process(sites: list[Site]) -> np.ndarray:
         rounds=job.rounds,
         repeats=1,
         seed=job.seed,
-        tol=job.penalty.tol,
+        tol=job.tol,
         start="zeros",
         strict=False,
         history=True,

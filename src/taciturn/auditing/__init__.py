@@ -1,1 +1,1 @@
-"""Measured lower bounds on epsilon, and the paper's attack."""
+"""Privacy audits: measured lower bounds on epsilon, and the attack of the paper."""

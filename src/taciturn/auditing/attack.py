@@ -1,21 +1,21 @@
-"""run_attack: appendix E of the paper, measured: what an observer learns about one record from broadcasts.
+"""run_attack: the attack in appendix E of the paper, which reconstructs one record from all broadcasts.
 
-The observer knows every record of a site but one, every broadcast, and theta. With u = 1/(2 eta V) the
-optimality of round t says
+The observer knows all records of a site except one, every broadcast, and theta. With u = 1/(2 eta V), the
+optimality condition of round t is
 
     e(t) - u (C/B) p(t) v = u A(t) + B(t),     v = y x of the unknown record, p = |L'| at it
     A = -2 lam - grad O(f) over the known records,     B = (V f(t-1) + heard(t-1)) / (2 V) - f(t)
 
-The right side can be computed, but for u where eta is secret. The noise averages out; v stays, up to scale.
-Four observers know different things about eta:
+The observer can compute the right side, except for u if eta is secret. In the mean over rounds the noise
+cancels, and v remains, up to a factor. Four observers use different values of eta:
 
     known       the true eta_i(t), as if it were public
-    constant    nothing: guesses that eta is the dual step, in every round
-    estimated   nothing: takes the likeliest eta of each round, one unknown against d equations
-    geometric   nothing but that eta is geometric: smooths the estimates of all rounds
+    constant    the dual step as a guess of eta in every round
+    estimated   the most likely eta of each round: one unknown and d equations
+    geometric   the most likely eta of each round, smoothed to a geometric schedule
 
-Without noise the last two alternate: an estimate of the record gives a better eta, which gives a better
-estimate of the record. With noise this would only fit the noise.
+Without noise the last two observers alternate: an estimate of the record gives a better eta, and that gives a
+better estimate of the record. With noise this alternation would only fit the noise.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def residual(u: ArrayLike, A: Array, B: Array) -> Array:
 
 
 def direction(residuals: Array, weights: Array) -> Array:
-    """The unit vector along -sum over the rounds (first axis) of weight times residual; (rounds, ..., d).
+    """The unit vector along minus the sum over rounds of weight times residual.
 
+    `residuals` has shape (rounds, ..., d).
     The best weights are u / var(e).
     """
     total = -np.sum(weights[..., None] * residuals, axis=0)
@@ -66,11 +67,12 @@ def cosine(a: Array, b: Array) -> Array:
 def estimate_u(
     A: Array, B: Array, curvature: Array, *, noise: str, scale: ArrayLike, centre: ArrayLike
 ) -> Array:
-    """The likeliest u = 1/(2 eta V) of each round: one unknown against d equations.
+    """The most likely u = 1/(2 eta V) of each round: one unknown and d equations.
 
-    Maximises ln p_noise(u A + B) + sum ln(1 + u m), m the eigenvalues of O'' at the known records, (..., d),
-    which is the Jacobian, without which u comes out too small. `scale` is the noise's, and not used for noise
-    "none", where the smallest residual is the likeliest. Searched over 8 decades around `centre`.
+    The estimate maximises ln p_noise(u A + B) + sum ln(1 + u m), where m are the eigenvalues of O'' at the
+    known records, (..., d). The second term is the Jacobian; without it the estimate is too small. `scale` is
+    the scale of the noise. Without noise (noise "none") the smallest residual is taken, and `scale` has no
+    effect. The search covers 8 decades around `centre`.
     """
     AA, AB, BB = (np.sum(x * y, axis=-1) for x, y in ((A, A), (A, B), (B, B)))
     if noise == "none":
@@ -111,17 +113,17 @@ def chance_cosine(d: int) -> float:
 
 
 OBSERVERS = ("known", "constant", "estimated", "geometric")
-_TURNS = 3  # between eta and the record
+_TURNS = 3  # how often the estimates of eta and of the record alternate
 
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
     """The findings of each observer after some rounds; arrays are (observers, rounds, repeats, records).
 
-    observers, rounds : the axes.
-    cosine : between the estimate and y x of the record.
+    observers, rounds : the names of the observers, and the rounds after which they estimate: the first axes.
+    cosine : the cosine between the estimate and y x of the record.
     label : whether the record's label was recovered.
-    eta_ratio : the observer's eta of the last of these rounds, over the true one.
+    eta_ratio : the observer's eta of the last of these rounds, divided by the true one.
     chance : E|cos| of a random direction.
     prior, prior_label : cosine and label of the guess that needs no attack, the mean of the known y x.
     """
@@ -171,15 +173,15 @@ def run_attack(
     seed: int = 0,
     tol: float = 1e-8,
 ) -> AttackResult:
-    """Run `method`, then reconstruct records of one site, each from all broadcasts and all other records.
+    """Run `method`, then reconstruct records of one site, each from all broadcasts and all its other records.
 
     Parameters
     ----------
     method : `MADMM` or `ADMM`, without noise, or `PenaltyPerturbation` or `DualPerturbation`.
     site, records : the attacked site, and which of its records are attacked, one at a time.
-    labels : the site's y; left out for features of at least 0, whose signs give it away.
-    at : after how many rounds to look; by default 1, 2, 5, 10, 20, 50, ... and all.
-    observers : who attacks; see the module.
+    labels : the site's y; may be left out if all features are at least 0, since the signs of y x then give y.
+    at : the numbers of rounds after which to estimate; by default 1, 2, 5, 10, 20, 50, ... and all.
+    observers : which observers attack; see the module.
     """
     graph = Graph.of(graph, problem.n)
     tables = method.tables(problem.n, rounds)
@@ -205,12 +207,12 @@ def run_attack(
 
 
 def _check_exact(tables: Tables) -> None:
-    if tables.method == "primal" or tables.output_noise is not None:
+    if tables.on_output:
         raise ParameterError("`method` must release its minimisers as they are: no primal or output noise.")
 
 
 def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
-    """The rounds after which to look: the given ones, or 1, 2, 5, 10, 20, 50, ... and the last."""
+    """The rounds after which to estimate: the given ones, or 1, 2, 5, 10, 20, 50, ... and the last."""
     if at is not None:
         looks = tuple(checks.whole("at", t, least=1) for t in at)
         if max(looks) > rounds:
@@ -221,7 +223,7 @@ def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
 
 
 class _Observation:
-    """What the observer computes from the broadcasts, once for all guesses of eta."""
+    """Quantities that the observer computes from the broadcasts; they do not depend on its guess of eta."""
 
     def __init__(
         self,
@@ -235,7 +237,8 @@ class _Observation:
     ) -> None:
         self.objective, self.tables, self.V = objective, tables, int(graph.degrees[site])
         part = objective.parts[0]
-        self.Z = part.rows.Z.toarray() if sparse.issparse(part.rows.Z) else np.asarray(part.rows.Z)
+        Z = part.rows.matrix
+        self.Z = Z.toarray() if sparse.issparse(Z) else np.asarray(Z)
         self.y = np.sign(self.Z.sum(axis=1)) if labels is None else np.asarray(labels, dtype=np.float64)
         self.records = records
         f = history[:, :, site]  # (rounds, repeats, d)
@@ -249,7 +252,7 @@ class _Observation:
         self.B = np.broadcast_to(B[:, :, None], self.A.shape)
 
     def _duals(self, f: Array, heard: Array) -> Array:
-        """lam(t-1), which theta and the broadcasts give away."""
+        """lam(t-1), which the observer computes from theta and the broadcasts."""
         lam = np.zeros_like(f)
         for t in range(1, len(f)):
             theta = float(self.tables.theta[t - 1])
@@ -270,13 +273,13 @@ class _Observation:
         return np.asarray(1 / (2 * self.tables.eta * self.V))[:, None, None]
 
     def guessed_u(self) -> Array:
-        """The same if eta were the dual step of round 1."""
+        """1 / (2 eta V) of every round if eta were the dual step of round 1."""
         return np.full_like(self.true_u(), 1 / (2 * self.tables.theta[0] * self.V))
 
     def estimated_u(self, t: int, record: Array | None = None) -> Array:
-        """The likeliest in rounds 1..t, (t, repeats, records), given what was found of the record so far."""
+        """The most likely u in rounds 1..t, (t, repeats, records), given an estimate of the record."""
         noise, A, B = self.tables.noise, self.A[:t], self.B[:t]
-        if record is not None:  # the part along the record is due to the record, so it says nothing about eta
+        if record is not None:  # the part along the record says nothing about eta
             A, B = (x - np.sum(x * record, axis=-1, keepdims=True) * record for x in (A, B))
         return estimate_u(
             A,
@@ -288,13 +291,14 @@ class _Observation:
         )
 
     def record(self, u: Array) -> Array:
-        """The unit vector that these u give after as many rounds, (repeats, records, d)."""
+        """The estimate of each record, a unit vector, from these u, (repeats, records, d)."""
         t = len(u)
         return direction(residual(u, self.A[:t], self.B[:t]), u / self.spread[:t] ** 2)
 
     @cached_property
     def curvature(self) -> Array:
-        """Eigenvalues of O'' at each broadcast, (rounds, repeats, d); one record more hardly matters."""
+        """Eigenvalues of O'' at each broadcast, (rounds, repeats, d). The effect of the unknown record is
+        negligible."""
         if self.tables.noise is None:
             return np.zeros(self.f.shape)
         flat = self.f.reshape(-1, self.f.shape[2])
@@ -303,12 +307,12 @@ class _Observation:
 
 
 def _before(values: Array) -> Array:
-    """The values of the round before; zeros before the first, as f(0) is."""
+    """The values of the previous round; zeros in the first round, because f(0) is 0."""
     return np.concatenate([np.zeros_like(values[:1]), values[:-1]])
 
 
 def _estimate_records(seen: _Observation, names: tuple[str, ...], looks: tuple[int, ...]) -> AttackResult:
-    """Every observer's estimate after each of the looks."""
+    """Every observer's estimate after each of these rounds."""
     shape = seen.A.shape[1:-1]
     mean_row = (seen.y[:, None] * seen.Z).mean(axis=0)
     found = np.empty((3, len(names), len(looks), *shape))

@@ -1,7 +1,8 @@
-"""audit: a lower bound on epsilon from many runs, beside the certified upper bound.
+"""audit: a lower bound on epsilon from many runs, compared with the certified upper bound.
 
-Every run goes through the real node loop, solver and sampler. A measured epsilon above the certificate proves
-that code and theory have parted; one below it proves nothing more than that no event tried here shows it.
+Every run goes through the real node loop, solver and sampler. A measured epsilon above the certified one
+proves that the code does not match the theory. A measured epsilon below it proves only that no event tried
+here shows a mismatch.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from .observer import Charging, clean_path, log_density, matched_filter, transcr
 from .regression_audit import regression_case
 from .whitened_audit import later_rounds, moments_case, whitened_penalty_case
 
-_LARGE = 700.0  # exp of more is infinite
+_LARGE = 700.0  # exp of a larger number overflows
 
 
 class OneStream:
-    """All draws from one generator, in turn: keyed by the operating system, or seeded so that it repeats.
+    """All draws of an audit from one generator, which has a secret random key, or a seed to be reproducible.
 
-    A site takes a fresh key for every draw; an audit needs millions, and independence is all that matters.
+    A real site uses a fresh key for every draw. An audit makes millions of draws, and independent draws are
+    enough.
     """
 
     simulated: ClassVar[bool] = True
@@ -49,14 +51,17 @@ class OneStream:
 
 
 class WholeStream(OneStream):
-    """The same for a node that releases whole numbers, as a real site does."""
+    """`OneStream` for a node that releases whole numbers, as a real site does."""
 
     simulated: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """One case: the certificate's epsilon, the largest that its runs prove, and the check of the density."""
+    """One case: the certified epsilon, and the largest lower bound on epsilon that its runs prove.
+
+    `ratio` says whether the computed density matches the sampler; None if the density is not exact.
+    """
 
     case: str
     about: str
@@ -65,25 +70,25 @@ class AuditResult:
     certified: float
     measured: Measurement
     ratio: MeanRatio | None
-    mu: float | None = None  # measured, where every noise is Gaussian
+    mu: float | None = None  # the measured mu; None unless all noise is Gaussian
     certified_mu: float | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether no measured bound exceeds the certificate, and the density matches the sampler."""
+        """Whether no measured bound exceeds the certified one, and the density matches the sampler."""
         dense = self.ratio is None or self.ratio.holds
         within = self.mu is None or self.certified_mu is None or self.mu <= self.certified_mu
         return self.measured.epsilon <= self.certified and within and dense
 
     @property
     def looseness(self) -> float:
-        """Certified over measured: by mu where the promise is a Gaussian trade-off, else by epsilon."""
+        """The certified mu divided by the measured mu; epsilon instead of mu if the run has no mu."""
         if self.mu is not None and self.certified_mu is not None:
             return self.certified_mu / max(self.mu, 1e-9)
         return self.certified / max(self.measured.epsilon, 1e-9)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """The result as JSON values."""
         return {
             **{name: getattr(self, name) for name in ("case", "about", "rounds", "runs", "passed")},
             "certified_epsilon": self.certified if math.isfinite(self.certified) else None,
@@ -98,7 +103,7 @@ class AuditResult:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """All cases, one verdict, and the sentence to quote."""
+    """The results of all cases, whether all passed, and the result as a sentence."""
 
     results: tuple[AuditResult, ...]
     confidence: float
@@ -136,7 +141,7 @@ class AuditReport:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """The report as JSON values."""
         return {
             "passed": self.passed,
             "sentence": self.sentence(),
@@ -154,16 +159,17 @@ def audit(
     seed: int | None = None,
     progress: bool | None = None,
 ) -> AuditReport:
-    """Measure a lower bound on epsilon for each case and set it beside the certificate.
+    """Measure a lower bound on epsilon for each case and compare it with the certified epsilon.
 
     Parameters
     ----------
-    cases : which releases to audit; by default every method and noise, where its bound is nearly reached.
-    runs : runs on each of the two data sets of a case; half of them choose the event, half count it. Some
-        cases take four times as many.
-    confidence : that a measured bound is below the true epsilon; it holds for each case.
-    seed : None draws from the secure source, as a real site does; a number makes the audit repeat.
-    progress : whether to show which case is done; None shows a bar on a terminal only.
+    cases : which releases to audit; by default every method and kind of noise, each with settings under which
+        its bound is nearly tight.
+    runs : the number of runs on each of the two data sets of a case. One half of the runs chooses the event,
+        the other half counts it. Some cases make four times as many runs.
+    confidence : the probability, for each case, that the measured bound is below the true epsilon.
+    seed : None draws from a secure source, as a real site does; a number makes the audit reproducible.
+    progress : whether to show a progress bar; None shows it on a terminal only.
 
     Returns
     -------
@@ -189,7 +195,7 @@ def audit(
 
 
 def _streams(case: Case | SumsCase, seed: int | None, number: int) -> Streams:
-    """Secret noise of masked sums is drawn by the exact sampler of real runs."""
+    """The random streams of a case. Without a seed, masked sums use the exact sampler of real runs."""
     if isinstance(case, SumsCase) and seed is None:
         return SecureStreams()
     whole = isinstance(case, Case) and case.integers
@@ -197,7 +203,7 @@ def _streams(case: Case | SumsCase, seed: int | None, number: int) -> Streams:
 
 
 def default_cases() -> tuple[Case | SumsCase, ...]:
-    """Each way in which a site makes a release, where its bound is nearly reached."""
+    """Each way in which a site makes a release, with settings under which its bound is nearly tight."""
     whitened = (whitened_penalty_case(), moments_case(), whitened_case())
     return (*admm_cases(), masked_case(), *whitened, regression_case())
 
@@ -205,9 +211,9 @@ def default_cases() -> tuple[Case | SumsCase, ...]:
 def audit_case(
     case: Case | SumsCase, runs: int, confidence: float, streams: tuple[Streams, Streams]
 ) -> AuditResult:
-    """One case: runs on both data sets, every score, the certificate of the charges that were made.
+    """Run one case on both data sets, compute every score, and certify the charges that were made.
 
-    Where its runs are quick it takes `more` times as many: a lower bound is narrower the more there are.
+    A case whose runs are quick makes `case.more` times as many, because more runs give a tighter lower bound.
     """
     runs *= case.more
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
@@ -238,15 +244,15 @@ def audit_case(
 def _observe(
     case: Case, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger
 ) -> tuple[dict[str, tuple[Array, Array]], Array | None]:
-    """Every score on the old and the new data, and ln p_old / p_new, (2, runs), where it is exact."""
+    """Every score on the old and the new data, and ln p_old / p_new, (2, runs), or None if not exact."""
     charge: Charging | None
     charge, before = later_rounds(case, runs, streams, ledger)
     lean, log_ratios = np.zeros_like(before), np.zeros_like(before)
     transcripts = []
-    for label in case.labels:  # the problems that a case makes of its record; their noises are independent
+    for label in case.labels:  # one problem per class in one-vs-rest, each with its own noise
         old, new = case.objective(case.old, label), case.objective(case.new, label)
         released = transcript(case, old, runs, streams[0], charge), transcript(case, new, runs, streams[1])
-        charge = None  # one charge covers all outputs: the facts say how many there are
+        charge = None  # the first charge covers all outputs, whose number the facts state
         paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
         log_ratios += [log_density(case, old, part) - log_density(case, new, part) for part in released]
         lean += [matched_filter(case, part, *paths) for part in released]
@@ -267,7 +273,7 @@ _HEAD = (
 
 
 def markdown(report: AuditReport) -> str:
-    """One row for each case."""
+    """The report as a Markdown table, one row for each case."""
     return "\n".join([_HEAD, "|---" * 10 + "|", *(_row(result) for result in report.results)]) + "\n"
 
 

@@ -1,7 +1,8 @@
-"""Worst cases for an audit: two neighbouring data sets at one site, and a neighbour who plays along.
+"""Worst cases for an audit: two neighbouring data sets at one site, and a neighbour who is the attacker.
 
-A site has one neighbour, the observer, who knows every other record and chooses what to send. All records but
-one are x = 0, as an invalid row is: they bend nothing, so the one that is replaced shows as much as it can.
+A site has one neighbour, the observer, who knows every other record and chooses its own messages. All records
+except one are x = 0, like an invalid row. They add no curvature, so the replaced record has the largest
+effect.
 """
 
 from __future__ import annotations
@@ -27,20 +28,21 @@ from ..privacy.noise import GaussianNoise, NormNoise
 Score = Callable[[Array], Array]
 SITES = 2  # the site and the observer
 _ETA, _B = 2.5, 10
-_D = 1.0 / (_ETA * _B)  # how far one of _B records, replaced by its opposite, moves the noise under _ETA
+_D = 1.0 / (_ETA * _B)  # how far the noise moves under _ETA if one of _B records is replaced by its opposite
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """One site's run on either of two neighbouring data sets, and what the observer sends it.
 
-    old, new : the record that is there, and the one that replaces it; each of norm at most 1.
+    old, new : the record in the old data set, and the record that replaces it in the new one; each has norm
+        at most 1.
     labels : the record's label, old and new, in each of the K problems that one-vs-rest makes of it.
     samples : B; the other B - 1 records are 0.
-    messages : what the neighbour sends, t = 0 .. rounds, (rounds + 1, d); zeros by default.
-    delta : at which epsilon is compared.
-    scores : further scores that the observer tries, each of a transcript (rounds, runs, K d); larger means
-        old.
+    messages : the messages of the neighbour, t = 0 .. rounds, (rounds + 1, d); zeros by default.
+    delta : the delta at which epsilon is compared.
+    scores : further scores that the observer tries: functions of a transcript (rounds, runs, K d). A larger
+        score means that the old data are more likely.
     """
 
     name: str
@@ -59,7 +61,7 @@ class Case:
     scores: Mapping[str, Score] = field(default_factory=dict)
     labels: tuple[float, ...] = (1.0,)
     integers: bool = False
-    more: int = 1  # so many times the runs of other cases
+    more: int = 1  # the factor on the number of runs
 
     def __post_init__(self) -> None:
         if len(self.old) != len(self.new):
@@ -77,7 +79,7 @@ class Case:
         return {"loss": self.loss, "C": self.C, "regularization": self.regularization}
 
     def tables(self) -> Tables:
-        """The site's numbers."""
+        """The numbers of the site in every round, such as eta and the scale of the noise."""
         return self.method.tables(SITES, self.rounds).site(0)
 
     def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
@@ -87,7 +89,7 @@ class Case:
         return LocalObjective(X, y, **self.problem, sites=SITES)
 
     def heard(self) -> Array:
-        """(rounds + 1, d)"""
+        """What the site hears: the messages of the neighbour, (rounds + 1, d)."""
         if self.messages is None:
             return np.zeros((self.rounds + 1, self.dimension))
         return np.asarray(self.messages, dtype=np.float64)
@@ -107,7 +109,7 @@ class Case:
 
 
 def admm_cases() -> tuple[Case, ...]:
-    """Each way in which a site makes a release, where its bound is nearly reached."""
+    """Each way in which ADMM makes a release, with settings under which its bound is nearly tight."""
     penalty = gaussian_case(), norm_case(), logistic_case(), bend_case(), covered_case()
     return *penalty, dual_case(), outputs_case(), primal_case(), whole_case(), fine_case()
 
@@ -121,12 +123,12 @@ def gaussian_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
 
 def norm_case(rounds: int = 2, pure: float = 2.0) -> Case:
-    """The same with norm noise in one dimension, where its pure bound is nearly reached."""
+    """The same records with norm noise in one dimension, where its pure bound is nearly tight."""
     return _opposite("penalty, norm", _penalty(NormNoise(rate=pure / (rounds * _D))), rounds)
 
 
 def logistic_case(shift: float = 1.0) -> Case:
-    """Records 150 degrees apart, and a neighbour who drags the model to where both are misclassified."""
+    """Records 150 degrees apart, and a neighbour who moves the model to where both are misclassified."""
     x, y = math.cos(math.radians(75.0)), math.sin(math.radians(75.0))
     return Case(
         name="penalty, Gaussian, logistic",
@@ -141,7 +143,7 @@ def logistic_case(shift: float = 1.0) -> Case:
 
 
 def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
-    """A record against an empty one, under a penalty so small that the Jacobian is most of the bound."""
+    """A record and a record of zeros, with a penalty so small that the Jacobian is most of the bound."""
     return Case(
         name="penalty, norm, Jacobian",
         about="a record against none, tiny penalty",
@@ -154,7 +156,7 @@ def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
 
 
 def covered_case(pure: float = 2.0, tol: float = 1e-4) -> Case:
-    """The settings that a real run adds: output noise, wide enough for a poor `tol`, on a grid."""
+    """The output noise of a real run, large enough for a poor `tol`, and rounding to a grid."""
     output = NormNoise(rate=0.05 / tol)
     method = _penalty(NormNoise(rate=pure / _D), output_noise=output, grid=2.0**-15, clip=4.0)
     about = "opposite records, smooth hinge, the whole numbers of a real run"
@@ -163,7 +165,7 @@ def covered_case(pure: float = 2.0, tol: float = 1e-4) -> Case:
 
 
 def whole_case(rounds: int = 2, shift: float = 1.0) -> Case:
-    """Primal noise in a real run: discrete Gaussian, on a grid so coarse that its rounding is paid for."""
+    """Primal noise in a real run: discrete Gaussian, on a grid so coarse that rounding adds to the cost."""
     std = _D * math.sqrt(rounds) / shift
     step = 2.0 ** round(math.log2(std / 50))
     method = PrimalPerturbation(_ETA, GaussianNoise(std), _ETA / 100, grid=step, clip=2.0**10)
@@ -180,12 +182,13 @@ def fine_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
 
 def dual_case(rounds: int = 2, shift: float = 1.0) -> Case:
-    """Noise on the dual variable: what penalty perturbation is with eta = theta."""
+    """Noise on the dual variable, which is penalty perturbation with eta = theta."""
     return _opposite("dual, Gaussian", DualPerturbation(_ETA, _gaussian(rounds, shift)), rounds)
 
 
 def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
-    """One-vs-rest: the same record in each of K problems, opposite in all of them, and all are released.
+    """One-vs-rest: the site solves K problems and releases all of them; in each the old and new record differ
+    most.
 
     `shift` is the distance, in standard deviations, that all problems together move the noise.
     """
@@ -196,13 +199,13 @@ def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
 
 
 def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Case:
-    """Noise on what is broadcast; the site must go on from the noisy value. eta = ratio theta."""
+    """Noise on the broadcast vector, from which the site must continue. eta = ratio theta."""
     method = PrimalPerturbation(_ETA, _gaussian(rounds, shift), dual_step=_ETA / ratio)
     return _opposite("primal, Gaussian", method, rounds)
 
 
 def _gaussian(releases: int, shift: float) -> GaussianNoise:
-    """The noise that this many releases together shift by `shift` standard deviations."""
+    """Noise of such a size that all releases together move it by `shift` standard deviations."""
     return GaussianNoise(std=_D * math.sqrt(releases) / shift)
 
 

@@ -1,11 +1,11 @@
-"""Measured lower bounds on epsilon: many runs on two neighbouring data sets, and nothing but counting.
+"""Measured lower bounds on epsilon, from counts of events in many runs on two neighbouring data sets.
 
 If a run is (epsilon, delta) private then, for every event S, P_old(S) <= e^epsilon P_new(S) + delta. So an
 event counted more often on the old data than on the new one proves
 
     epsilon >= ln( (low(P_old(S)) - delta) / high(P_new(S)) )
 
-whatever made the event. One half of the runs chooses the score, the side and the threshold of S;
+however the event was chosen. One half of the runs chooses the score, the side and the threshold of S;
 the other half, with exact binomial bounds (Clopper and Pearson, 1934), gives the number.
 """
 
@@ -26,15 +26,16 @@ from ..core.types import Array
 
 Side = Literal["old", "new"]
 
-_THRESHOLDS = 200  # tried on the first half
+_THRESHOLDS = 200  # the number of thresholds that are tried on the first half of the runs
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A lower bound on epsilon that holds with probability `confidence`, and the counts it rests on.
+    """A lower bound on epsilon that holds with probability `confidence`, and the counts that prove it.
 
-    side : the data whose runs make the event more often; `score` and `threshold` say what the event is.
-    often, seldom : how many of `runs` runs made it, on that side and on the other.
+    score, threshold : they define the event.
+    side : the data set, "old" or "new", on which the event happened more often.
+    often, seldom : how many of the `runs` runs had the event, on the data set `side` and on the other one.
     """
 
     epsilon: float
@@ -48,7 +49,7 @@ class Measurement:
     runs: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON; an infinite threshold is null."""
+        """The measurement as JSON values; an infinite threshold is null."""
         entry = asdict(self)
         entry["threshold"] = self.threshold if math.isfinite(self.threshold) else None
         return entry
@@ -56,7 +57,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class MeanRatio:
-    """The mean of p_new / p_old over runs on the old data: 1 if the density is that of the sampler.
+    """The mean of p_new / p_old over runs on the old data: 1 if the density matches the sampler.
 
     The error of the mean exceeds `margin` with at most the audit's error probability.
     """
@@ -71,7 +72,7 @@ class MeanRatio:
 
 
 def clopper_pearson(hits: ArrayLike, trials: int, beta: float) -> tuple[Array, Array]:
-    """(low, high): each wrong with probability at most beta, whatever the true chance."""
+    """(low, high): bounds on the probability of a hit, each wrong with probability at most beta."""
     k = np.asarray(hits, dtype=np.float64)
     low = np.where(k > 0, stats.beta.ppf(beta, np.maximum(k, 1), trials - k + 1), 0.0)
     high = np.where(k < trials, stats.beta.ppf(1 - beta, k + 1, np.maximum(trials - k, 1)), 1.0)
@@ -91,7 +92,9 @@ def epsilon_of_counts(
 def measure(
     scores: Mapping[str, tuple[Array, Array]], *, delta: float, confidence: float = 1 - 1e-6
 ) -> Measurement:
-    """The lower bound that some scores prove: score -> (runs on the old data, runs on the new).
+    """The lower bound on epsilon that the scores prove.
+
+    scores : the name of each score -> its values in the runs on the old data, and on the new data.
 
     A larger score should mean that the old data are more likely. Runs must be independent, with equal
     numbers on both sides.
@@ -123,10 +126,11 @@ def measure(
 
 
 def measure_mu(scores: Mapping[str, tuple[Array, Array]], *, confidence: float = 1 - 1e-6) -> float:
-    """A lower bound on mu of every Gaussian trade-off that covers these runs.
+    """A lower bound on mu for runs that are mu-GDP.
 
-    If a run is mu-GDP then Phi^-1(P_old(S)) - Phi^-1(P_new(S)) <= mu for every event S. An event near the
-    middle is counted far more sharply than one in the tail, which a small delta asks for.
+    If a run is mu-GDP then Phi^-1(P_old(S)) - Phi^-1(P_new(S)) <= mu for every event S. This bound can use
+    events of medium probability, which counting measures far more precisely than the rare events that a bound
+    on epsilon at a small delta needs.
     """
     beta = (1 - confidence) / 2
     pairs = {name: _check_counts(name, *pair) for name, pair in scores.items()}
@@ -148,12 +152,12 @@ def measure_mu(scores: Mapping[str, tuple[Array, Array]], *, confidence: float =
 
 
 def mean_ratio(old: Array, new: Array, *, confidence: float = 1 - 1e-6, most: float = math.inf) -> MeanRatio:
-    """mean of min(w, M) on the old data + mean of (1 - M/w)+ on the new: 1 for w = p_new / p_old, any M.
+    """The mean of min(w, M) on the old data plus the mean of (1 - M/w)+ on the new data: it must be 1.
 
-    `old` and `new` hold ln w at runs on either data set. What min(w, M) leaves out of E_old[w] is exactly
-    E_new[(1 - M/w)+], so both parts are bounded and the margin is exact, whatever the tails of w are
-    (empirical Bernstein bounds on four tails; Maurer and Pontil, 2009). M is the bound `most` on w where
-    there is one, and at most sqrt(n)/8: fixed before a run is looked at.
+    w = p_new / p_old; `old` and `new` contain ln w for the runs on each data set. The part of E_old[w] that
+    min(w, M) leaves out is exactly E_new[(1 - M/w)+]. So both parts are bounded, and the margin is valid
+    whatever the tails of w are (empirical Bernstein bounds on four tails; Maurer and Pontil, 2009). M is
+    `most`, a bound on w, but at most sqrt(n)/8. It is fixed before the runs.
     """
     M = min(most, max(2.0, math.sqrt(len(old)) / 8))
     with np.errstate(over="ignore"):
@@ -165,7 +169,7 @@ def mean_ratio(old: Array, new: Array, *, confidence: float = 1 - 1e-6, most: fl
 
 
 def _bernstein(values: Array, most: float, tail: float) -> float:
-    """A bound on the error of the mean of values in [0, most]; fails with probability `tail` a side."""
+    """A bound on the error of the mean of values in [0, most]; fails with probability `tail` on each side."""
     n, log = len(values), math.log(2 / tail)
     return math.sqrt(2 * float(np.var(values, ddof=1)) * log / n) + 7 * most * log / (3 * (n - 1))
 
@@ -173,7 +177,7 @@ def _bernstein(values: Array, most: float, tail: float) -> float:
 def _check_counts(name: str, old: Array, new: Array) -> tuple[Array, Array]:
     if old.ndim != 1 or old.shape != new.shape or len(old) < 4:
         raise ParameterError(
-            f"`scores[{name!r}]` must be two equally long rows of 4 or more; got {old.shape}, {new.shape}."
+            f"`scores[{name!r}]` must be two arrays of one length, at least 4; got {old.shape}, {new.shape}."
         )
     if np.isnan(old).any() or np.isnan(new).any():
         raise ParameterError(f"`scores[{name!r}]` must not hold NaN.")
@@ -181,10 +185,10 @@ def _check_counts(name: str, old: Array, new: Array) -> tuple[Array, Array]:
 
 
 def _best(old: Array, new: Array, side: str, delta: float, confidence: float) -> tuple[float, float]:
-    """The threshold that proves most on these runs, and what it proves on them.
+    """The threshold that gives the largest lower bound on these runs, and that bound.
 
-    A threshold is tried if none, or at least 16, of the runs on the other side pass it: a threshold that
-    only a few pass may look good by chance.
+    A threshold is tried only if, on the other data set, either no run or at least 16 runs pass it. A
+    threshold that only a few of those runs pass may look good by chance.
     """
     n = len(old)
     ranks = np.unique(np.append(np.geomspace(min(16, n - 1), n - 1, _THRESHOLDS).astype(np.intp), 0))

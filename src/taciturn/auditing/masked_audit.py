@@ -1,8 +1,9 @@
-"""Masked sums under audit: uneven sites, and a colluding site that sees all messages before it sends its own.
+"""An audit of masked sums: uneven sites, and colluding sites that see all messages before they send theirs.
 
 The last sites collude with the observer. They know the masks they share, wait for the honest messages of each
-round, learn the honest sum, and answer so that the total is what they like: they hold the descent where the
-record shows most. Every honest message comes from the real node: share, grid, noise, masks, charge.
+round and compute the honest sum. Then they choose their own messages so that the total has the value they
+want: they keep the descent where the record has the largest effect. The real node computes every honest
+message: share, grid, noise, masks, charge.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ _REGULARIZATION = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class SumsCase(ABC):
-    """Some sites' run on either of two neighbouring data sets, which differ in one record of site 0.
+    """A run of several sites on either of two neighbouring data sets, which differ in one record of site 0.
 
-    samples : how many records each site has.
-    old, new : that record.
-    colluders : so many of the last sites work with the observer, whatever the method counts on.
-    delta : at which epsilon is compared.
-    more : so many times the runs of other cases.
+    samples : the number of records of each site.
+    old, new : the value of that record in each data set.
+    colluders : the number of sites that collude with the observer (the last sites); the method may assume
+        another number.
+    delta : the delta at which epsilon is compared.
+    more : the factor on the number of runs.
     """
 
     name: str
@@ -90,10 +92,10 @@ class SumsCase(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedCase(SumsCase):
-    """Masked descent in one dimension: all records but the one are 0, as an invalid row is.
+    """Masked descent in one dimension; all records except the replaced one are 0, like an invalid row.
 
     pull : the mean gradient that the colluding sites make all sites see; 0 keeps the descent at its start.
-    loss : what is trained.
+    loss : the loss that is minimised.
     """
 
     method: MaskedDescent
@@ -122,14 +124,14 @@ class MaskedCase(SumsCase):
 
 
 class _Seen(NamedTuple):
-    """What the colluders learn in every round: the honest sum, and what site 0 sent, (runs, length)."""
+    """What the colluders learn in every round: the honest sum and the message of site 0, (runs, length)."""
 
     opened: list[NDArray[np.int64]]
     sent: list[Message]
 
 
 def masked_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
-    """Three uneven sites, of which one colludes, two rounds that tell: the bound is nearly reached."""
+    """Three uneven sites, of which one colludes, and two informative rounds: the bound is nearly tight."""
     return MaskedCase(
         name="masked sums, one colluder",
         about="opposite records, smooth hinge, three uneven sites, a colluder who speaks last",
@@ -140,7 +142,8 @@ def masked_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
 
 
 def whitened_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
-    """The same with whitened descent: the colluders make all moments 0, so that rows are long and clipped."""
+    """`masked_case` with whitened descent: the colluders make all moments 0, so that rows are long and are
+    clipped."""
     return replace(
         masked_case(epsilon, delta),
         name="whitened descent, one colluder",
@@ -154,7 +157,7 @@ def whitened_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
 def masked_scores(
     case: SumsCase, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger | None = None
 ) -> dict[str, tuple[Array, Array]]:
-    """Score -> (runs on the old data, runs on the new); a ledger gets every charge of site 0 once."""
+    """Score -> (runs on the old data, runs on the new). `ledger` records every charge of site 0 once."""
     tables = case.tables()
     path = _path(case, tables)
     old = _seen(case, case.old, runs, streams[0], path, ledger)
@@ -185,7 +188,7 @@ def _seen(
     path: list[Any],
     ledger: MemoryLedger | None,
 ) -> _Seen:
-    """All rounds of many runs at once."""
+    """What the colluders see in all rounds of many runs at once."""
     tables, root = case.tables(), os.urandom(32)
     keys = [process_keys(tables, root, site) for site in range(len(case.samples))]
 
@@ -208,13 +211,13 @@ def _seen(
         seen.opened.append(add_up([*messages, *masks]).view(np.int64))
         seen.sent.append(messages[0])
         if t < case.rounds:
-            total = case.total(tables, t, runs)  # the colluders add what the honest sum lacks
+            total = case.total(tables, t, runs)  # the colluders add the difference to the honest sum
             messages = [one.send(total).message[0] for one in loops]
     return seen
 
 
 def _open(keys: PairKeys, tables: SumTables, t: int, runs: int) -> Message:
-    """A colluder's masks of this round: added to what the honest sent, they take its share of masks away."""
+    """The masks of a colluding site in this round; they cancel the masks that it shares with honest sites."""
     facts = tables.sums[t - 1]
     mask = keys.mask(facts.t, facts.part, (runs, facts.length))
     keys.advance()
@@ -222,7 +225,8 @@ def _open(keys: PairKeys, tables: SumTables, t: int, runs: int) -> Message:
 
 
 def _clean(case: SumsCase, tables: SumTables, path: list[Any]) -> tuple[list[Array], list[Array]]:
-    """By how much the records move the honest sum of each round, and its middle between them, (length,)."""
+    """For each round, the difference and the mean of the honest sums with the old and the new record, without
+    noise, (length,)."""
     moved, middle = [], []
     for facts, state in zip(tables.sums, path, strict=True):
         both = []

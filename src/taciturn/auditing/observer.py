@@ -1,7 +1,8 @@
-"""The observer of an audit: the exact density of a transcript, and its path without noise.
+"""The observer of an audit, who computes the exact density of a transcript and its path without noise.
 
-A transcript is all that a site broadcast, (rounds, runs, d). The observer knows the method, every record but
-one, and what the neighbours sent, so it can rebuild the site's state from the released vectors.
+A transcript contains everything that a site broadcast, (rounds, runs, d). The observer knows the method, all
+records except one, and the neighbours' messages. So it can compute the site's state from the released
+vectors.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from ..rng import Streams
 from .cases import Case
 
 Charging = Callable[[RoundCharges], None]
-_BATCH = 5_000  # runs at once; more would not fit the cache
+_BATCH = 5_000  # the number of runs at once; more runs would not fit into the processor's cache
 
 
 def transcript(
     case: Case, objective: LocalObjective, runs: int, streams: Streams, charge: Charging | None = None
 ) -> Array:
-    """What the site broadcasts in `runs` runs of the real node loop, (rounds, runs, d)."""
+    """The site's broadcasts in `runs` runs of the real node loop, (rounds, runs, d)."""
     sizes = [_BATCH] * (runs // _BATCH) + [runs % _BATCH] * (runs % _BATCH > 0)
     tables = case.tables()
     parts = [
@@ -42,7 +43,7 @@ def transcript(
 
 
 def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array:
-    """The same without any noise, (rounds, d)."""
+    """The site's broadcasts in a run without noise, (rounds, d)."""
     tables = replace(
         case.tables(), method="none", noise=None, scale=None, output_noise=None, output_scale=None
     )
@@ -50,9 +51,10 @@ def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array
 
 
 def log_density(case: Case, objective: LocalObjective, released: Array) -> Array:
-    """ln p(transcript), (runs,): sum over rounds of ln p_noise(phi(f)) + ln det H, or of argmin + noise.
+    """ln p(transcript), (runs,): the sum over rounds of ln p_noise(phi(f)) + ln det H for noise in the
+    problem, or of ln p_noise(f - argmin) for noise on the output.
 
-    Exact without output noise, clipping and rounding; with them still a score like any other.
+    The density is exact without output noise, clipping and rounding. With them it is still a valid score.
     """
     tables = case.tables()
     total = np.zeros(released.shape[1])
@@ -63,7 +65,7 @@ def log_density(case: Case, objective: LocalObjective, released: Array) -> Array
         if tables.noise is None or tables.scale is None:
             continue
         scale = tables.scale[t - 1]
-        if tables.method == "primal":
+        if not tables.inside:
             solved = minimise(objective, curvature=curve, linear=b, start=state.f, tol=case.tol, state=solver)
             total += tables.noise.log_density(f - solved.f, scale)
         else:
@@ -82,7 +84,7 @@ def log_jacobian(objective: LocalObjective, f: Array, curve: float) -> Array:
     H = np.repeat(np.eye(f.shape[1])[None], len(f), axis=0)
     H += (objective.rho / curve) * np.eye(f.shape[1]) * objective.regularizer.curvature(f)[:, None, :]
     for part in objective.parts:
-        Z = np.asarray(part.rows.Z)
+        Z = np.asarray(part.rows.matrix)
         offset = 0.0 if part.rows.offset is None else part.rows.offset
         weights = part.weight * objective.loss.curvature(offset + f @ Z.T) / curve
         H += np.einsum("rn,ni,nj->rij", weights, Z, Z)
@@ -90,7 +92,8 @@ def log_jacobian(objective: LocalObjective, f: Array, curve: float) -> Array:
 
 
 def matched_filter(case: Case, released: Array, old: Array, new: Array) -> Array:
-    """sum_t <r(t) - (old + new)/2, old - new> / var(t): how the transcript leans between two clean paths."""
+    """sum_t <r(t) - (old + new)/2, old - new> / var(t): larger if the transcript r is closer to the old path
+    than to the new path."""
     tables, var = case.tables(), np.zeros(case.rounds)
     for noise, scale in ((tables.noise, tables.scale), (tables.output_noise, tables.output_scale)):
         if noise is not None and scale is not None:
@@ -123,7 +126,7 @@ def _drive(node: Node, case: Case, runs: int, charge: Charging | None) -> Array:
 
 
 def _replay(case: Case, tables: Tables, released: Array) -> Iterator[tuple[int, NodeState, Array]]:
-    """(t, the state before round t, f(t)) as the observer rebuilds them from what was released."""
+    """(t, the state before round t, f(t)) for each round, as the observer computes them from the releases."""
     heard = [np.broadcast_to(message, released.shape[1:]) for message in case.heard()]
     state = NodeState.start(np.zeros(released.shape[1:]), heard[0])
     for t, f in enumerate(released, start=1):

@@ -1,13 +1,13 @@
-"""The sums of a regression under audit: a colluder leads the real program to where one record shows most.
+"""An audit of all sixteen sums of a linear regression on one column.
 
-A linear regression on one column, all sixteen sums. The colluder chooses every total, and so the coordinates
-and the cut of residuals; the model stays at 0. Both records then lie at the bound b of a row, with residuals
-at their cuts, +1 and -1, at an angle whose cosine is c:
+A colluding site chooses every total so that one record has the largest effect on the real program. The totals
+determine the coordinates and the bound at which residuals are clipped; the model stays at 0. Both records
+then have the largest norm b of a row, residuals +1 and -1 at the clipping bound, and an angle with cosine c:
 
-    score      moves by b sqrt(2 + 2c) of 2 b sqrt(1.12): the most at c = 1
-    matrices   move by sqrt(2 - 2c^2) of sqrt 2: the most at c = 0
+    score      moves by b sqrt(2 + 2c), certified: 2 b sqrt(1.12); it moves most at c = 1
+    matrices   move by sqrt(2 - 2c^2), certified: sqrt 2; they move most at c = 0
 
-No pair of records is the worst for both. The largest that any c shows is 0.85 of the certified mu.
+No pair of records is the worst for both. The largest mu for any c is 0.85 of the certified mu.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ..methods.sums.prepared import PreparedSums
 from ..methods.sums.program import SumTables
 from .masked_audit import SumsCase
 
-_Y = 0.999  # the outcome of the record: its residual is just inside the cut
+_Y = 0.999  # the outcome of the record: its residual is just below the clipping bound
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegressionCase(SumsCase):
-    """Three uneven sites' regression.
+    """A regression of three uneven sites.
 
-    cosine : between both records, in the coordinates that the colluder brings about.
+    cosine : the cosine between the two records, in the coordinates that the colluding site chooses.
     """
 
     samples: tuple[int, ...] = (200, 900, 400)
@@ -51,7 +51,7 @@ class RegressionCase(SumsCase):
         return method.prepare(network)
 
     def rows(self, site: int, record: float) -> UnitRows:
-        """All rows but the record cannot be read."""
+        """The rows of a site; all rows except the record are missing."""
         X = np.full((1, 3), np.nan)
         if site == 0:
             X[0] = record / math.sqrt(2.0), 1.0 / math.sqrt(2.0), record * _Y
@@ -64,20 +64,21 @@ class RegressionCase(SumsCase):
         return np.tile(whole, (runs, 1)).view(np.uint64)
 
     def _wanted(self, kind: str, t: int, length: int) -> Array:
-        """Moments that stretch the axes by the cosine, residuals that all lie at their cut, and no score."""
+        """The total that the colluding site chooses: moments that give the cosine, residuals at the clipping
+        bound, and a score of 0."""
         values = np.zeros(length)
         if kind == OUTCOME:
-            values[[12, 27]] = 0.5  # a spread of 0.375: residuals are cut at 1
+            values[[12, 27]] = 0.5  # a spread of 0.375: residuals are clipped at 1
         elif kind == MOMENTS:
             first = [1.0 / (3.125 * (1.0 - self.cosine)), 0.0, 1.0 / (3.125 * (1.0 + self.cosine))]
-            values[:] = first if t == 1 else [0.32, 0.0, 0.3201]  # later: as they are
+            values[:] = first if t == 1 else [0.32, 0.0, 0.3201]  # later totals change nothing
         elif kind not in (HESSIAN, MEAT):
             values[-3:] = 0.2
         return values
 
 
 def regression_case() -> RegressionCase:
-    """All sums of one regression, where one pair of records shows most."""
+    """The case with all sums of one regression and the pair of records that gives the largest mu."""
     return RegressionCase(
         name="regression, one colluder",
         about="opposite residuals, all sixteen sums, three uneven sites, a colluder who chooses every total",

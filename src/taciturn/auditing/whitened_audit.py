@@ -1,7 +1,7 @@
-"""The paper's method in whitened coordinates under audit: moments of the rows, then its rounds.
+"""An audit of the paper's method in whitened coordinates: first moments of the rows, then the paper's rounds.
 
-The observer is the site's only neighbour. It speaks last in the rounds of the moments, so it chooses their
-totals, and with them the coordinates: it makes the totals 0, so that rows are long and clipped to norm 1.
+The observer is the site's only neighbour. It sends last in the rounds of the moments, so it chooses the
+totals and thereby the coordinates. It makes the totals 0, so that rows are long and are clipped to norm 1.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from .cases import SITES, Case, gaussian_case
 from .masked_audit import SumsCase, masked_scores
 from .observer import Charging
 
-_MOMENTS = 2  # rounds of moments
+_MOMENTS = 2  # the number of rounds that release moments
 
 
 @dataclass(frozen=True, eq=False)
 class WhitenedCase(Case):
-    """A case whose method whitens; `rounds` counts those after the moments."""
+    """A case whose method whitens; `rounds` is the number of rounds after the moments."""
 
     more: int = 4
 
     @cached_property
     def prepared(self) -> PreparedWhitened:
-        """The run of both sites, each with so many records."""
+        """The run of both sites, with `samples` records each."""
         known: Any = {"total": SITES, "dimension": self.dimension, **self.problem}
         network = Network.without_rows([self.samples] * SITES, [1] * SITES, **known)
         options = RunOptions(tol=self.tol, strict=False)
@@ -51,7 +51,7 @@ class WhitenedCase(Case):
 
     @cached_property
     def coordinates(self) -> Coordinates:
-        """The coordinates to which the totals lead."""
+        """The coordinates that are computed from the totals."""
         tables = self.prepared.moments.tables
         state = tables.program.start(1)
         for facts in tables.sums:
@@ -74,7 +74,8 @@ class WhitenedCase(Case):
 def later_rounds(
     case: Case, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
 ) -> tuple[Charging, Array]:
-    """How the case's rounds are charged, and ln p_old / p_new of what came before them, (2, runs)."""
+    """(charge, ratio): how the case's rounds are charged, and ln p_old / p_new of the releases before these
+    rounds, (2, runs)."""
     if not isinstance(case, WhitenedCase):
         return ledger.charge_round, np.zeros((2, runs))
 
@@ -94,7 +95,7 @@ class MomentsCase(SumsCase):
         return self.whitened.prepared.moments
 
     def rows(self, site: int, record: float) -> LocalObjective:
-        """Those of site 0: the observer's own are not asked for."""
+        """The rows of site 0. The rows of the observer are never needed."""
         return self.whitened.raw(self.whitened.old if record == self.old else self.whitened.new)
 
     def total(self, tables: SumTables, t: int, runs: int) -> Message:
@@ -104,7 +105,8 @@ class MomentsCase(SumsCase):
 def moments_lean(
     case: WhitenedCase, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
 ) -> tuple[Array, Array]:
-    """ln p_old / p_new of the moments that site 0 releases, on the old data and on the new; charged once."""
+    """ln p_old / p_new of the moments that site 0 releases, for runs on the old data and on the new. The
+    moments are charged once."""
     for t in range(1, _MOMENTS + 1):
         ledger.charge_round(case.prepared.part(range(1)).charges(t))
     about: Any = {"name": case.name, "about": case.about, "rounds": _MOMENTS}
@@ -113,20 +115,20 @@ def moments_lean(
 
 
 def whitened_penalty_case(shift: float = 1.65, delta: float = 0.2) -> WhitenedCase:
-    """Opposite records: the rounds tell nearly all, the moments are the same for both."""
+    """Opposite records: the rounds reveal nearly everything, the moments are the same for both."""
     like = gaussian_case(shift=shift)
     return _whitened(like, "penalty, Gaussian, whitened", "opposite records, clipped rows", 0.1, delta=delta)
 
 
 def moments_case(mu: float = 1.65, delta: float = 0.2) -> WhitenedCase:
-    """Orthogonal records: the moments tell nearly all, the rounds hardly anything."""
+    """Orthogonal records: the moments reveal nearly everything, the rounds hardly anything."""
     like, about = gaussian_case(shift=0.1), "orthogonal records, moments of the rows"
     records: Any = {"old": (1.0, 0.0), "new": (0.0, 1.0)}
     return _whitened(like, "penalty, moments of the rows", about, mu, delta=delta, **records)
 
 
 def _whitened(like: Case, name: str, about: str, whiten: float, **changed: Any) -> WhitenedCase:
-    """The same case with a method that whitens."""
+    """The case `like`, with a method that whitens."""
     method = replace(like.method, whiten=whiten)  # type: ignore[type-var]
     entries = {key: value for key, value in vars(like).items() if key != "more"}
     return WhitenedCase(**(entries | {"name": name, "about": about, "method": method} | changed))

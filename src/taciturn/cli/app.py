@@ -1,4 +1,4 @@
-"""taciturn: one command for each job. `ExitCode` of core/errors.py is what they end with.
+"""taciturn: one command for each task. `ExitCode` in core/errors.py lists the exit codes.
 
 Commands import what they need when they are called, so that `taciturn --help` answers at once.
 """
@@ -48,14 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; an error is one line on stderr unless --debug asks for all of it."""
+    """Run one command. An error is printed as one line on stderr; with --debug, as a traceback."""
     debug = "--debug" in arguments
-    rest = [argument for argument in arguments if argument != "--debug"]  # wherever it is
+    rest = [argument for argument in arguments if argument != "--debug"]  # --debug may be anywhere
     try:
         command = _commands(*app.registered_commands)
         command(rest, prog_name="taciturn")  # ends in SystemExit, 2 for wrong usage
     except SystemExit as end:
-        if end.code == ExitCode.INTERRUPTED:  # what typer makes of Ctrl-C that no command has caught
+        if end.code == ExitCode.INTERRUPTED:  # typer's exit code for a Ctrl-C that no command caught
             print("taciturn: stopped.", file=sys.stderr)
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
@@ -71,7 +71,7 @@ def run(arguments: Sequence[str]) -> int:
 
 @lru_cache(maxsize=1)
 def _commands(*registered: object) -> Any:
-    """The commands as they are parsed: made once, since a caller may run many."""
+    """The parser of all commands, built once, because one process may run many commands."""
     return typer.main.get_command(app)
 
 

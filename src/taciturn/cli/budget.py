@@ -22,7 +22,7 @@ app.add_typer(group, name="budget")
 
 @group.command("show")
 def show(
-    file: Annotated[Path, typer.Argument(help="The file of the budget.")],
+    file: Annotated[Path, typer.Argument(help="The budget file.")],
     as_json: AsJson = False,
 ) -> None:
     """Verify a budget file and show its runs and what is left."""
@@ -43,7 +43,7 @@ def show(
     typer.echo(f"  left   {left} for one more run")
     for number, run in enumerate(found.runs, 1):
         typer.echo(f"  {number:>3}. {run.time}  {run.what}: {describe_run(run)}")
-    typer.echo(f"Head: {found.head.rows} rows, {found.head.digest}. Store it elsewhere: a restored copy of")
+    typer.echo(f"Head: {found.head.rows} rows, {found.head.digest}. Note it elsewhere: an older copy of")
     typer.echo("the file lacks later charges, and nothing in the file shows that.")
 
 

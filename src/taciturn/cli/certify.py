@@ -27,7 +27,8 @@ def certify(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="A file to verify, as `taciturn verify` does; with it, --delta is the only setting allowed."
+            help="A file to verify, as with `taciturn verify`. "
+            "If you give a file, --delta is the only setting allowed."
         ),
     ] = None,
     method: Annotated[
@@ -37,14 +38,16 @@ def certify(
     noise: Annotated[Literal["norm", "gaussian", "none"] | None, typer.Option(help="Kind of noise.")] = None,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss.")] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Records of the site; for masked: of each site.")
+        int | None, typer.Option(help="Number of records at the site; for masked: at each site.")
     ] = None,
-    degree: Annotated[int | None, typer.Option(help="Neighbours of the site.")] = None,
-    penalty: Annotated[float | None, typer.Option(help="eta in round 1.")] = None,
+    degree: Annotated[int | None, typer.Option(help="Number of neighbours of the site.")] = None,
+    penalty: Annotated[float | None, typer.Option(help="The penalty eta in round 1.")] = None,
     penalty_ratio: Annotated[float | None, typer.Option(help="eta grows by this factor each round.")] = None,
-    rate: Annotated[float | None, typer.Option(help="alpha in round 1, for norm noise.")] = None,
+    rate: Annotated[float | None, typer.Option(help="The rate alpha of norm noise in round 1.")] = None,
     rate_ratio: Annotated[float | None, typer.Option(help="alpha grows by this factor each round.")] = None,
-    std: Annotated[float | None, typer.Option(help="sigma in round 1, for Gaussian noise.")] = None,
+    std: Annotated[
+        float | None, typer.Option(help="The standard deviation sigma of Gaussian noise in round 1.")
+    ] = None,
     std_ratio: Annotated[float | None, typer.Option(help="sigma grows by this factor each round.")] = None,
     dimension: Annotated[int | None, typer.Option(help="Number of coefficients.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Number of rounds.")] = None,
@@ -55,12 +58,12 @@ def certify(
     colluding: Annotated[
         int | None, typer.Option(min=0, help="For masked: how many other sites may collude.")
     ] = None,
-    dual_step: Annotated[float | None, typer.Option(help="Dual step; by default the penalty.")] = None,
+    dual_step: Annotated[float | None, typer.Option(help="Dual step theta; --penalty by default.")] = None,
     loss: Annotated[LossName | None, typer.Option(help="The loss; logistic by default.")] = None,
     regularization: Annotated[float | None, typer.Option(help="Weight rho of the regulariser.")] = None,
-    sites: Annotated[int | None, typer.Option(help="Sites in the network; by default degree + 1.")] = None,
+    sites: Annotated[int | None, typer.Option(help="Number of sites; by default degree + 1.")] = None,
     outputs: Annotated[
-        int | None, typer.Option(help="Number of models trained at once: K for one-vs-rest.")
+        int | None, typer.Option(help="Number of models trained at once: K for one-vs-rest with K classes.")
     ] = None,
     tol: Annotated[
         float | None, typer.Option(help="Largest distance of a solved vector from the exact minimiser.")
@@ -118,7 +121,7 @@ _BY_NOISE = {
     "none": (),
 }
 _REASONS = {
-    "dual": "dual perturbation has one constant penalty, which is its dual step too",
+    "dual": "dual perturbation has one constant penalty, which is also its dual step",
     "masked": "its noise follows from --epsilon",
     "none": "these options need --noise norm or gaussian",
 }
@@ -126,19 +129,18 @@ _ONLY_MASKED = ("epsilon", "colluding")
 
 
 def _check(given: dict[str, Any]) -> None:
-    """Raise unless every option that the method needs was given, and none that has no effect on it."""
+    """Raise if an option that the method needs is missing, or if a given option has no effect."""
     method, noise = given.get("method", "penalty"), given.get("noise", "")
     needed = _NEEDED.get(method, _NEEDED["penalty"])
-    scale = () if method == "masked" else _BY_NOISE.get(noise, ())
+    noises = _BY_NOISE if "noise" in needed else {}
+    scale = noises.get(noise, ())
     known = {*needed, *_OPTIONAL[method], *scale, *(() if noise == "none" else ("method",))}
     for name in [name for name in given if name not in known]:
         if name in _ONLY_MASKED:
             raise typer.BadParameter(f"{_option(name)} needs --method masked.")
-        noisy = method != "masked" and (
-            name == "method" or any(name in names for names in _BY_NOISE.values())
-        )
+        noisy = bool(noises) and (name == "method" or any(name in names for names in noises.values()))
         if noisy and not noise:
-            break  # --noise is missing: say that
+            break  # --noise is missing, which is reported below
         place, reason = (f"--noise {noise}", noise) if noisy else (f"--method {method}", method)
         told = f": {_REASONS[reason]}" if reason in _REASONS else ""
         raise typer.BadParameter(f"{_option(name)} has no effect with {place}{told}.")
@@ -157,7 +159,7 @@ def _option(name: str) -> str:
 
 
 def _masked(given: dict[str, Any]) -> Certificate:
-    """Every site with as many records, every two of them sharing masks; several outputs are softmax."""
+    """All sites have equally many records; every two share masks; several outputs mean softmax."""
     from ..graph import Graph
     from ..planning.plan import plan
 
@@ -169,7 +171,7 @@ def _masked(given: dict[str, Any]) -> Certificate:
 
 
 def _perturbed(given: dict[str, Any]) -> Certificate:
-    """One site's cost: the schedules of the others cost it nothing."""
+    """One site's cost, which does not depend on the schedules of the other sites."""
     from ..methods.admm.prepared import PreparedADMM
     from ..methods.base import Network
     from ..privacy.marks import PLANNED

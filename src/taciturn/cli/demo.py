@@ -1,4 +1,4 @@
-"""`taciturn demo`: the main job on data that needs no account and no server."""
+"""`taciturn demo`: compare ways to train one model across five sites, on public data."""
 
 from __future__ import annotations
 

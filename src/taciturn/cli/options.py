@@ -18,7 +18,7 @@ LossName = Literal["logistic", "smooth-hinge", "log-cosh"]
 
 
 def make_loss(name: str | None) -> losses.Loss:
-    """The shipped loss of that name, with its usual parameters; the logistic one by default."""
+    """The shipped loss of that name, with its default parameters; the logistic loss if `name` is None."""
     from ..objective.losses import SHIPPED
 
     return SHIPPED[name or "logistic"]()
@@ -26,7 +26,7 @@ def make_loss(name: str | None) -> losses.Loss:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """A parameter out of its range is wrong usage here, exit code 2: it was typed as an option."""
+    """Turn a ParameterError into a usage error (exit code 2): the user gave the parameter as an option."""
     try:
         yield
     except ParameterError as error:
@@ -36,7 +36,7 @@ def usage_errors() -> Iterator[None]:
 def show_table(
     title: str, rows: Iterable[Sequence[str]], columns: Sequence[str] = (), *, left: Sequence[str] = ()
 ) -> None:
-    """A table on the terminal; numbers are on the right. Without `columns` it has no header."""
+    """Print a table; columns are right-aligned unless in `left`. Without `columns` it has no header."""
     from rich.console import Console
     from rich.table import Table
 
@@ -49,7 +49,7 @@ def show_table(
 
 
 def say(text: str, **options: Any) -> None:
-    """A text on the terminal, in lines of its width and without markup."""
+    """Print a text on the terminal, wrapped at the terminal's width, without markup."""
     from rich.console import Console
 
     Console(highlight=False).print(text, markup=False, **options)

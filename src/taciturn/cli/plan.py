@@ -46,15 +46,15 @@ def plan(
     loss: Annotated[LossName, typer.Option(help="The loss.")] = "logistic",
     unit: Annotated[
         Literal["record", "person"],
-        typer.Option(help="What one promise protects: a record, or a person with all rows."),
+        typer.Option(help="What the guarantee protects: one record, or all records of one person."),
     ] = "record",
     outputs: Annotated[
-        int, typer.Option(min=1, help="Number of models trained at once: K for one-vs-rest.")
+        int, typer.Option(min=1, help="Number of models trained at once: K for one-vs-rest with K classes.")
     ] = 1,
     whiten: Annotated[
         bool | None,
         typer.Option(
-            "--whiten/--no-whiten", help="Learn better coordinates from noisy moments of the rows first."
+            "--whiten/--no-whiten", help="Whiten the rows first, with noisy second moments of all rows."
         ),
     ] = None,
     schema: Annotated[
@@ -111,12 +111,12 @@ def plan(
 
 
 def _numbers(name: str, text: str, kind: type[float] | type[int]) -> Any:
-    """One number, or a list of them between commas."""
+    """One number, or a list of numbers separated by commas."""
     try:
         values = [kind(entry) for entry in text.split(",")]
     except ValueError as error:
         raise typer.BadParameter(
-            f"--{name} must be a number, or numbers between commas; got {text!r}."
+            f"--{name} must be a number, or numbers separated by commas; got {text!r}."
         ) from error
     return values[0] if len(values) == 1 else values
 
@@ -135,7 +135,7 @@ def _show(found: Plan) -> None:
     if found.tried:
         columns = ("rounds", "pull", "growth", "noise tilt", "noise", "forecast", "loss", "no privacy")
         rows = (_trial(tried, found.baseline) for tried in found.tried[:6])
-        show_table("Best shapes tried, with the loss of the released average", rows, columns)
+        show_table("Best schedules tried, with the loss of the released average", rows, columns)
     say(found.sentence())
 
 

@@ -1,4 +1,4 @@
-"""`taciturn verify`: whether the numbers of a certificate, or the files of a run, follow from their facts."""
+"""`taciturn verify`: whether the numbers of a certificate or of a run folder follow from its facts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def verify(
     ],
     delta: Annotated[
         float | None,
-        typer.Option(help="For a ledger: the probability delta; by default that of its budget."),
+        typer.Option(help="For a ledger: the probability delta; by default the delta of its budget."),
     ] = None,
     authority: Annotated[
         Path | None, typer.Option(help="The certificate of the network's authority, for signed files.")
@@ -79,7 +79,7 @@ def _verify_signed(file: Path, authority: Path | None, **given: Any) -> None:
 
 
 def _read(file: Path, delta: float | None) -> tuple[Certificate, list[str]]:
-    """The certificate of a file, and what else was found in order."""
+    """The certificate of a file, and a line for each further check that passed."""
     from ..core.errors import CertificateError
     from ..jobs.verify_run import verify_run
     from ..privacy.certificate.certificate import Certificate
@@ -99,7 +99,7 @@ def _read(file: Path, delta: float | None) -> tuple[Certificate, list[str]]:
 
 
 def _certify_ledger(file: Path, delta: float | None) -> Certificate:
-    """At the delta that was given, or else at that of the budget of its sites."""
+    """Certify at the given delta; by default at the largest delta of the sites' budgets, or 1e-5."""
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.ledger.disk import SqliteLedger
     from ..sites.rounds.store import is_site_file, read_ledger
@@ -128,7 +128,7 @@ def report(
     card: Path | None,
     as_json: bool,
 ) -> None:
-    """Write what was asked for and print the figures; `file` is what was verified, if anything was."""
+    """Write the requested files and print the figures. `file` is the verified file, if there is one."""
     write_documents(certificate, file, registry=registry, card=card)
     if out is not None:
         out.write_text(certificate.to_json(), encoding="utf-8")
@@ -173,7 +173,7 @@ def _show(certificate: Certificate, *, verified: bool) -> None:
     if verified:
         say("Verified: every number follows from the facts in the file.")
         for note in certificate.notes:
-            say(f"{note} The words above are of this version.")
+            say(f"{note} The sentence above is worded by this version.")
 
 
 def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""The scikit-learn face: private linear models in five lines."""
+"""Private linear and additive models with the scikit-learn interface."""
 
 from .additive.curves import EffectCurve
 from .additive.models import PrivateAdditiveClassifier, PrivateAdditiveRegressor

@@ -16,7 +16,7 @@ from ..rng import streams_of
 
 @dataclass(frozen=True)
 class SiteAssignment:
-    """The site of every row, as a number; the sites' names and links; the person of every row, if given."""
+    """The number of every row's site, the names and the graph of the sites, and every row's person."""
 
     site: NDArray[np.int64]
     names: tuple[str, ...]
@@ -25,27 +25,27 @@ class SiteAssignment:
 
     @property
     def samples(self) -> list[int]:
-        """B_i: the rows of every site, or its persons."""
+        """B_i: the number of rows, or of persons, of every site."""
         if self.person is not None:
             return [len(np.unique(ids)) for ids in self.ids or ()]
         return [int(count) for count in np.bincount(self.site, minlength=self.graph.n)]
 
     @property
     def ids(self) -> list[NDArray[np.int64]] | None:
-        """The persons of each site's rows, in the order of `deal`."""
+        """For each site, the persons of its rows, in the order of the rows."""
         return self.by_site(self.person)
 
     def by_site(self, values: NDArray[Any] | None) -> list[NDArray[Any]] | None:
-        """One number per row as one array per site, in the order of `deal`."""
+        """Values with one entry per row, split into one array for each site, in the order of the rows."""
         return None if values is None else [values[self.site == i] for i in range(self.graph.n)]
 
 
 def assign_sites(
     rows: int, labels: Any, sites: Any, graph: Any, seed: int | None, person: Any = None, least: int = 2
 ) -> SiteAssignment:
-    """Sites as given, or rows assigned to `sites` sites at random; without a seed the assignment is secret.
+    """Assign rows to sites: by `labels` if given, else at random to `sites` sites.
 
-    All rows of a person are assigned to one site.
+    Without a seed the random assignment is secret. All rows of a person are assigned to one site.
     """
     whose = None if person is None else _persons_by_id(rows, person)
     if labels is None:
@@ -55,7 +55,7 @@ def assign_sites(
     else:
         site, names = _sites_by_label(rows, labels)
         if whose is not None and len(np.unique(np.stack([whose, site]), axis=1).T) > whose.max() + 1:
-            raise DataError("`person` and `site` must agree: all rows of a person at one site.")
+            raise DataError("`person` and `site` must agree: all rows of a person must be at one site.")
     return SiteAssignment(site, names, Graph.of(graph, len(names)), whose)
 
 
@@ -73,7 +73,7 @@ def _one_per_row(name: str, values: Any, rows: int, what: str) -> NDArray[Any]:
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise DataError(f"`{name}` must give {what} for every row; some are missing.")
     if given.dtype.kind == "O" and len({type(one) for one in given}) > 1:
-        raise DataError(f"`{name}` must contain values of one type; got several, or missing ones.")
+        raise DataError(f"`{name}` must contain values of one type; got several types, or missing values.")
     return given
 
 

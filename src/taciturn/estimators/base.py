@@ -1,4 +1,4 @@
-"""The base of the estimators: scale rows, assign them to sites, plan the budget, run."""
+"""The base class of the estimators: it scales rows, assigns them to sites, plans the settings, and trains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from ..core.errors import (
     ParameterError,
     PrivacyLeakWarning,
 )
-from ..core.types import Array
+from ..core.types import Array, LazyRows
+from ..data.features.mapped_rows import held_if_few
 from ..data.tables.clipping import clip_rows, is_sparse, row_norms, whitened_factors
 from ..data.tables.unit_ball import UnitBallScaling
 from ..graph import GraphLike
@@ -45,15 +46,25 @@ from .noise_check import warn_of_noise
 from .personal import OwnRows, ball_of, joint_vectors, own_model, own_objective
 
 FROM_DATA = "from data"
-_ASKED = ("colluding", "method", "noise", "rounds", "max_rounds", "effort", "whiten")  # of the planner
+_ASKED = (
+    "colluding",
+    "method",
+    "noise",
+    "rounds",
+    "max_rounds",
+    "effort",
+    "whiten",
+)  # parameters that are passed to the planner unchanged
 _DELTA = 1e-5  # delta of the certificate if a pure guarantee was requested
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """All releases of the sites: vectors, (rounds, sites, outputs, entries), and the public settings.
+    """Everything that the sites released: vectors, (rounds, sites, outputs, entries), and the public
+    settings.
 
-    The entries are coefficients of z, the row scaled into the unit ball. The last one is the intercept's.
+    The entries of a vector are the coefficients for rows that are scaled into the unit ball. The last entry
+    belongs to the intercept.
     """
 
     released: Array
@@ -74,7 +85,7 @@ _QUOTING = {
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
-    """The parameters and the fit of every private linear estimator."""
+    """The base class of the private linear estimators: their parameters and their fit."""
 
     epsilon: float = 1.0
     delta: float | None = None
@@ -108,8 +119,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _fit_targets(self, X: Any, targets: Array, site: Any, **told: Any) -> None:
         """Fit one model per row of `targets`, (outputs, rows), and set the public attributes.
 
-        Rows where `keep` is False count as rows of zeros; `weights`, from 0 to 1, are the weights of the
-        rows. The fit is charged to the open budget.
+        Rows with `keep` = False count as rows of zeros. `weights`, from 0 to 1, are the weights of the rows.
+        If a `Budget` is open, the fit is charged to it.
         """
         with join_budget(origin_of(self)):
             self._fit_here(X, targets, site, **told)
@@ -153,7 +164,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self._keep_results(ball, plan, places, runs)
 
     def _request(self, places: SiteAssignment, ball: UnitBallScaling, outputs: int) -> PlanRequest:
-        """The request to the planner: the parameters, and public numbers of the rows."""
+        """The request to the planner: the estimator's parameters, and public numbers about the rows."""
         free, charged_to = self.epsilon == math.inf, active_budget()
         epsilon = math.inf if free else checks.positive("epsilon", self.epsilon)
         delta = checks.usual_delta(self.delta, sum(places.samples), insisted=bool(self.large_delta) or free)
@@ -177,7 +188,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _keep_results(
         self, ball: UnitBallScaling, plan: Plan, places: SiteAssignment, runs: list[Run]
     ) -> None:
-        """From released vectors alone: the model is their average, which costs nothing more."""
+        """Set the public attributes. The model is the average of released vectors: no extra privacy cost."""
         each = [run.history[:, 0] for run in runs if run.history is not None]  # (rounds, sites, entries)
         entries = self.n_features_in_ + ball.intercept
         released = np.concatenate([one.reshape(*one.shape[:2], -1, entries) for one in each], axis=2)
@@ -194,12 +205,18 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = plan.rounds
 
     def _decide(self, X: Any) -> Array:
-        """coef.x + intercept, (rows, outputs), x clipped as in the fit.
+        """coef.x + intercept, (rows, outputs), where x is clipped as in the fit.
 
-        If huge terms cancel to NaN, the sum is 0.
+        A score that is NaN because terms overflow is replaced by 0.
         """
         check_is_fitted(self)
-        X = clip_rows(self._features(X), self.data_norm_)
+        X = self._features(X)
+        if isinstance(X, LazyRows):
+            return np.concatenate([self._scores(X.take(some)) for some in X.slices()])
+        return self._scores(X)
+
+    def _scores(self, X: Any) -> Array:
+        X = clip_rows(X, self.data_norm_)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.nan_to_num(X @ np.atleast_2d(self.coef_).T + self.intercept_)
             return np.asarray(scores * whitened_factors(X, self.whitening_)[:, None])
@@ -209,22 +226,25 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return self._validated(X, reset=False)
 
     def _own_targets(self, y: Any) -> tuple[Array, NDArray[np.bool_], Array, float]:
-        """Targets as in a fit, which rows have one, the weights of the rows, and the unit of the targets."""
+        """The targets as in a fit, a mask of the rows with a target, the rows' weights, the targets' unit."""
         raise TypeError("use one of the estimators, not their base class")
 
     def personalise(self, X_own: Any, y_own: Any) -> Self:
-        """This site's own model: the joint one, moved towards its rows as far as cross-validation supports.
+        """This site's own model: the joint model, adapted to the site's rows by as much as cross-validation
+        supports.
 
-        It is often better at the site than either the joint model or one from its rows alone. The site's
-        rows are used WITHOUT noise: keep this model, its `strength_` and all its scores at the site. It has
-        no certificate, and nothing was spent. `strength_` is infinite where the joint model itself is best.
+        On rows of this site, the own model is often better than the joint model and than a model that was
+        trained on the site's rows alone. It is trained WITHOUT noise: keep the own model, its `strength_` and
+        all its scores at the site. It has no certificate, and costs no privacy budget. `strength_` is
+        infinite if the joint model is best.
         """
         check_is_fitted(self)
         if hasattr(self, "strength_"):
-            raise ParameterError("`personalise` starts from the joint model; this one is a site's own model.")
+            raise ParameterError("`personalise` needs the joint model; this one is a site's own model.")
         targets, known, weights, unit = self._own_targets(y_own)
         ball = ball_of(self)
         X = self._features(X_own)
+        X = np.asarray(X) if isinstance(X, LazyRows) else X
         if X.shape[0] != len(known):
             raise DataError(
                 f"`X_own` and `y_own` must have the same number of rows; got {X.shape[0]} and {len(known)}."
@@ -247,11 +267,21 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return own
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
-        """scikit-learn's own checks, without messages that quote the data."""
+        """scikit-learn's own checks, without messages that quote the data.
+
+        A large table of lazy rows stays lazy, a small one becomes an array. The checks get zeros of the same
+        shape in place of lazy rows.
+        """
+        X = held_if_few(X) if isinstance(X, LazyRows) else X
+        if isinstance(X, LazyRows):
+            found = self._validated(np.broadcast_to(np.zeros(1), X.shape), *y, **options)
+            return (X, found[1]) if y else X
         try:
             return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, **options)
         except ValueError as error:
-            if str(error).startswith("Input X contains"):  # followed by advice to use models that accept NaN
+            if str(error).startswith(
+                "Input X contains"
+            ):  # scikit-learn's own message would recommend other models
                 raise DataError(
                     "`X` contains NaN or infinity; `taciturn.data.BoundedEncoder` turns such rows into zeros."
                 ) from None
@@ -261,7 +291,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         raise DataError(known[0])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Include the open budget, so that a fit in another process is charged to it too."""
+        """The state for pickling. It names the open budget, to which a fit in another process is charged."""
         state: dict[str, Any] = super().__getstate__()
         return {**state, ORIGIN: note_origin(self)}
 
@@ -275,7 +305,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return copy
 
     def _seed(self) -> int | None:
-        """None for secret noise. A generator gives a fresh seed to every fit."""
+        """The seed of this fit; None for secret noise. A generator gives every fit a new seed."""
         state = self.random_state
         if state is None:
             return None
@@ -289,7 +319,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         if self.data_norm is None:
             raise ParameterError(
                 "`data_norm` must be a public bound on the norm of a row; got None. Longer rows are clipped "
-                f"to it. data_norm={FROM_DATA!r} takes it from the data, which is not private."
+                f"to it. data_norm={FROM_DATA!r} takes the bound from the data, which is not private."
             )
         if not isinstance(self.data_norm, str):
             return checks.magnitude("data_norm", self.data_norm)
@@ -305,9 +335,12 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
 
 def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
-    """Warn about clipped and empty rows. Their shares are private, so only fits without a promise warn."""
+    """Warn about clipped and empty rows. The shares of these rows are private, so real private fits do not
+    call this function."""
     norms = row_norms(X)
-    empty = np.zeros(len(norms), dtype=bool) if is_sparse(X) else norms == 0  # of sparse rows some are empty
+    empty = (
+        np.zeros(len(norms), dtype=bool) if is_sparse(X) else norms == 0
+    )  # a sparse row may be empty on purpose
     empty |= False if keep is None else ~keep
     if (share := float(np.mean(empty))) > 0.1:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""The record of a fit: a new file, charged once a round for all outputs, before the first is released."""
+"""The ledger file of a fit. Each round is charged once for all outputs, before its first release."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..core.errors import ParameterError
 
 @dataclass(frozen=True)
 class LedgerFile:
-    """A new SQLite file that a fit is charged to; `marks` are further warnings for its certificate."""
+    """A new SQLite file that a fit is charged to. `marks` are additional warnings for the certificate."""
 
     path: str | PathLike[str]
     marks: tuple[str, ...] = ()
 
 
 def ledger_file(ledger: Any, seed: int | None) -> LedgerFile | None:
-    """The file of an estimator's `ledger`, if it can be the record of a fit; None where there is none."""
+    """The ledger file of a fit, after checks of the estimator's parameter `ledger`; None without a ledger."""
     if ledger is None:
         return None
     if not isinstance(ledger, str | PathLike | LedgerFile):
@@ -33,6 +33,6 @@ def ledger_file(ledger: Any, seed: int | None) -> LedgerFile | None:
     if Path(file.path).exists():
         raise ParameterError(
             f"`ledger` must be a new file; {fspath(file.path)} exists. Every fit spends "
-            "again and needs its own record."
+            "again and needs its own ledger."
         )
     return file

@@ -1,4 +1,4 @@
-"""PrivateLogisticRegression, PrivateLinearSVC: the scikit-learn face of private classification."""
+"""PrivateLogisticRegression, PrivateLinearSVC: private classifiers with the scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ READ_OFF = "the list of classes was read off the labels, and is taken to be publ
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
-    """One linear model for two classes, one against the rest for more, all under one budget."""
+    """One linear model for two classes; for more than two, one model per class, all under one budget."""
 
     classes: Sequence[Any] | None = None
     class_weight: str | Mapping[Any, float] | None = None
     class_shares: Mapping[Any, float] | None = None
 
     def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
-        """Train across sites. There is no `sample_weight`: a row that weighs more would cost more.
+        """Train across sites. There is no `sample_weight`: a row with a larger weight would cost more
+        privacy.
 
         Parameters
         ----------
-        X : (rows, features), dense or sparse; rows longer than `data_norm` are clipped to it.
-        y : the labels; a label that is not among `classes` turns its row into zeros.
-        site : which site holds which row; dealt at random to `sites` sites where it is not given.
-        person : an id of the person for every row. All rows of a person are then weighted to count as one,
-            and the certificate covers the person; without it, one row. A person's rows must be at one site.
+        X : (rows, features), dense or sparse; rows with a norm above `data_norm` are clipped to it.
+        y : the labels; a row with a label that is not in `classes` counts as zeros.
+        site : the site of every row. If it is left out, rows are assigned at random to `sites` sites.
+        person : the id of every row's person. All rows of a person are then weighted so that together they
+            count as one row, and the certificate protects persons. Without `person` the certificate protects
+            single rows. All rows of a person must be at one site.
         """
         if self.classes is None:
             X, known, index = self._read_off(X, y)
@@ -61,7 +63,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         return self
 
     def _read_off(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
-        """X, the classes that y holds, and which of them each row has."""
+        """X, the classes that occur in y, and the index of each row's class."""
         if has_missing(y):
             raise DataError(
                 "`y` must have a label for every row; some are missing. If you declare `classes`, a row "
@@ -95,7 +97,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = (
-            True  # on the few rows of scikit-learn's checks, within a budget of 1
+            True  # scikit-learn's checks have few rows, and epsilon is 1: the scores are poor
         )
         return tags
 
@@ -107,54 +109,58 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Parameters
     ----------
-    epsilon, delta : the budget of any one record: all rounds, sites and classes together, in one fit. Another
-        fit on the same records, such as a fold or a point of a grid, spends it again. `float("inf")` trains
-        without privacy, and overrules delta, colluding, noise and effort; delta = 0 asks for a pure
-        guarantee, and None, the default, for a tenth of one over the number of records or persons, and at
-        most 1e-5.
+    epsilon, delta : the privacy budget of the fit, for any one record: all rounds, sites and classes
+        together. Each further fit on the same records, such as a fold or a point of a grid, spends it again.
+        epsilon = float("inf") trains without privacy; delta, colluding, noise and effort then have no effect.
+        delta = 0 gives a pure guarantee. delta = None, the default, is 0.1 / (number of records or persons),
+        and at most 1e-5.
     sites : the number of sites that the rows are assigned to if `fit` gets no `site`.
     graph : the links between sites: "complete", "ring", "star", "path", or a `taciturn.Graph` or networkx
         graph whose nodes are the sites in the order of their sorted names.
-    data_norm : a PUBLIC bound on the norm of a row; longer rows are clipped. "from data" takes it from the
-        data, warns, and marks the certificate.
-    colluding : None trusts no other site: the promise holds whatever they do. `plan_` says which method
-        was chosen for that, and why; method="penalty" asks for the paper's. A number trusts all but so
-        many of them: the noise of all honest sites protects each record together (`MaskedDescent`), and the
-        model is about as good as a trusted centre's. The certificate says what is left if more collude.
-    fit_intercept : whether the model has an intercept, inside the clipped and regularised vector.
-    intercept_scaling : the constant that carries the intercept, in units of data_norm. A smaller one leaves
-        more of the bound to the features, and holds the intercept closer to 0.
-    classes : the PUBLIC list of labels. Where it is left out it is read off y, and the certificate says so.
+    data_norm : a PUBLIC bound on the norm of a row; rows with a larger norm are clipped to it. "from data"
+        takes the bound from the data, warns, and marks the certificate.
+    colluding : the number of other sites that may collude with an attacker. None trusts no other site: the
+        guarantee holds whatever the other sites do. `plan_` states the method that was chosen for this, and
+        why; method="penalty" selects the paper's method. With a number, the noise of all honest sites jointly
+        protects each record (`MaskedDescent`), and the model is about as good as if one trusted party held
+        all rows. The certificate also states the epsilon if more sites collude.
+    fit_intercept : whether the model has an intercept. Its constant column counts towards the norm bound, and
+        it is regularised.
+    intercept_scaling : the value of the constant column of the intercept, as a multiple of data_norm. A
+        smaller value leaves more of the norm bound to the features, and keeps the intercept closer to 0.
+    classes : the PUBLIC list of labels. If it is left out, it is taken from y, and the certificate says so.
     class_weight, class_shares : "balanced" with the PUBLIC share of each class, {label: share}, lets rare
-        classes count as much as common ones; or a mapping of public weights. The heaviest class counts 1 and
-        the others less, so that the cost stays what it is.
-    C, regularization, noise, rounds : chosen by the planner ("auto", "best", None) or given. `noise`
-        is not for `colluding`, whose noise is discrete.
-    max_rounds : the most rounds that the planner may choose; not together with `rounds`.
-    method : "penalty" for the paper's penalty perturbation; or a private method of your own, with `rounds`,
-        which is refused if it costs more than epsilon.
-    effort : "full", the default, lets the planner rehearse on made-up rows first, for some seconds; "quick"
-        does without. With `colluding` or `method` there is nothing to rehearse, and it is refused.
-    whiten : True learns better coordinates from noisy moments of the rows first, False does not; by default
-        where that should pay. A model of the paper's method in such coordinates shortens long rows before it
-        predicts: `whitening_`.
-    ledger : a new file for a durable record: SQLite, each charge on disk before its release, so that a crash
-        leaves a true account; see `SqliteLedger`. None keeps it in memory.
-    random_state : None draws secret noise. A seed makes the fit replayable, and the certificate says
+        classes count as much as common ones; or a mapping of public weights. The weights are scaled so that
+        the largest is 1, so the privacy cost does not change.
+    C, regularization, noise, rounds : numbers, or the choice of the planner ("auto", "best", None). Leave
+        `noise` out if you give `colluding`: that method always uses discrete Gaussian noise.
+    max_rounds : the largest number of rounds that the planner may choose; not together with `rounds`.
+    method : "penalty" for the paper's penalty perturbation; or a private method of your own, together with
+        `rounds`. A method that costs more than epsilon is refused.
+    effort : with "full", the default, the planner first tests plans on synthetic rows, for some seconds; with
+        "quick" it does not. With `colluding` or `method` there is nothing to test, and `effort` is refused.
+    whiten : True first learns better coordinates from noisy moments of the rows; False does not. By default
+        the fit whitens if public numbers suggest that whitening helps. With the paper's method, a whitened
+        model shortens long rows before it predicts (`whitening_`).
+    ledger : the path of a new SQLite file that records the privacy cost. Each charge is on disk before its
+        release, so the record is correct even after a crash; see `SqliteLedger`. None keeps the record in
+        memory.
+    random_state : None draws secret noise. With a seed the fit can be reproduced, and the certificate says
         `simulated`.
-    large_delta : allows a delta above one over the number of records, which is refused otherwise: the
-        certificate then says what it is worth.
-    verbose : True shows on a terminal how far the run is; in a pipe or a log it stays silent.
+    large_delta : allows a delta above 1 / (number of records), which is refused otherwise. The certificate
+        then says LARGE DELTA.
+    verbose : True shows the progress on a terminal; nothing is shown in a pipe or a log.
 
     Attributes
     ----------
-    whitening_ : None, or V and v side by side, (entries, features + 1): scores are divided by ||V x + v||
-        where that is above 1.
-    coef_, intercept_, classes_ : the model: the average of what the sites released last, which costs nothing.
-    site_coef_, site_intercept_ : what each site released last, (sites, outputs, features).
-    certificate_ : what the fit cost; `certificate_.epsilon` never exceeds `epsilon`.
+    whitening_ : None, or V and v side by side, (entries, features + 1): a score is divided by ||V x + v|| if
+        this norm is above 1.
+    coef_, intercept_, classes_ : the model. It is the average of the vectors that the sites released last;
+        averaging costs no extra privacy.
+    site_coef_, site_intercept_ : the vectors that each site released last, (sites, outputs, features).
+    certificate_ : the privacy cost of the fit; `certificate_.epsilon` never exceeds `epsilon`.
     plan_ : the settings of the run.
-    trace_ : every released vector.
+    trace_ : all released vectors.
 
     Examples
     --------
@@ -169,9 +175,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         return Logistic()
 
     def predict_proba(self, X: Any) -> Array:
-        """P(class) of each row.
+        """The probability of each class, (rows, classes).
 
-        For more than two classes each against the rest, scaled to add up to 1; with `colluding`, softmax.
+        For more than two classes, the probabilities of each class against the rest are scaled to add up to 1;
+        with `colluding`, the model is softmax.
         """
         scores = self._decide(X)
         if self.softmax_:
@@ -182,7 +189,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         return np.asarray(chance / np.maximum(chance.sum(axis=1, keepdims=True), 1e-300))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """log P(class) of each row."""
+        """The logarithm of the probability of each class, (rows, classes)."""
         return np.asarray(np.log(np.maximum(self.predict_proba(X), 1e-300)))
 
 
@@ -194,8 +201,9 @@ class PrivateLinearSVC(PrivateLinearClassifier):
 
     Parameters
     ----------
-    smoothing : half the width of the parabola that rounds the hinge off: the proof needs bounded curvature.
-    others : as for `PrivateLogisticRegression`, and so are the attributes.
+    smoothing : half the width of the parabola that rounds off the corner of the hinge, because the privacy
+        proof needs bounded curvature.
+    others : as for `PrivateLogisticRegression`. The attributes are the same too.
     """
 
     smoothing: float = 0.5

@@ -1,4 +1,4 @@
-"""A fit as runs: the rows of each site as one problem for every run of the plan."""
+"""FitTask: carries out a fit as one or several runs, each on a problem made of the rows of all sites."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ from .assignment import SiteAssignment
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DealtRows(Sequence[tuple[Any, Array]]):
-    """(Z_i, y_i) of each site, made when it is asked for: the rows inside the unit ball.
+    """(Z_i, y_i) of each site, computed on access: the site's rows, scaled into the unit ball, and their
+    targets.
 
-    order : the numbers of each site's rows.   keep : False where a row counts as zeros.
+    order : for each site, the numbers of its rows.
+    keep : False for a row that counts as zeros.
     """
 
-    fresh: ClassVar[bool] = True  # these arrays are not shared
+    fresh: ClassVar[bool] = True  # each access makes new arrays, which the caller may change
     X: Any
     y: Array
     ball: UnitBallScaling
@@ -50,8 +52,10 @@ class DealtRows(Sequence[tuple[Any, Array]]):
 class FitTask:
     """The parts of a fit: rows, their scaling into the unit ball, targets (outputs, rows), and a plan.
 
-    keep : False where a row counts as zeros.
-    weights, marks, what : what each row counts; what the certificate must tell besides; the fit's name.
+    keep : False for a row that counts as zeros.
+    weights : the weight of each row.
+    marks : warnings for the certificate.
+    what : the name of the fit in a budget.
     """
 
     X: Any
@@ -72,11 +76,11 @@ class FitTask:
         budget: SiteBudget | None,
         show: bool | None,
     ) -> list[Run]:
-        """Every run of the plan: real ones with secret noise, or simulations with a seed."""
+        """Carry out every run of the plan: with secret noise, or with a seed as a simulation."""
         return run_charged(self._setups(seed), ledger=ledger, budget=budget, show=show, what=self.what)
 
     def _setups(self, seed: int | None) -> Iterator[Setup]:
-        """One after the other, so that the rows of one run at a time are in memory."""
+        """The set-ups of the runs, one at a time, so that the rows of only one run are in memory."""
         plan, classes = self.plan, len(self.targets)
         softmax = plan.together and classes > 1
         labels = [self.targets.argmax(axis=0).astype(np.float64)] if softmax else self.targets
@@ -113,5 +117,5 @@ class FitTask:
 
 
 def _seed_of_output(seed: int, output: int) -> int:
-    """Each output has noise of its own."""
+    """The seed of one output, so that each output has different noise."""
     return int(np.random.SeedSequence([seed, output]).generate_state(1)[0])

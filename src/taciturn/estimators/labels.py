@@ -1,4 +1,4 @@
-"""Labels and a public list of classes: the class of every row, if it has one, and its weight.
+"""Labels and the public list of classes: the class of every row with a known label, and the row's weight.
 
 Error messages may name types, but never quote values.
 """
@@ -36,8 +36,8 @@ def public_labels(classes: Sequence[Any]) -> NDArray[Any]:
 def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
     """The index of each label among the classes; -1 for undeclared or missing labels.
 
-    If the labels have another type or spelling than the classes, none would match, so that is an error. The
-    type of the column and the spelling of the classes are public.
+    Labels with another type or spelling than the classes would not match any class, so they are an error. The
+    error reveals only the type of the column and the spelling of the classes, which are public.
     """
     labels = column_or_1d(np.asarray(y), warn=True)
     kinds = _kinds(labels)
@@ -58,7 +58,7 @@ def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
 
 
 def _check_spelling(known: NDArray[Any], labels: NDArray[Any], found: NDArray[np.int64]) -> None:
-    """Raise if no label is a class, or if a class occurs only in another case or with spaces."""
+    """Raise if no label is a class, or if some labels differ from a class only in case or spaces."""
     absent = set(range(len(known))) - set(np.unique(found).tolist())
     others = {_spelt(label) for label in set(labels[found < 0].tolist())} if absent else set()
     wrong = [known[k] for k in sorted(absent) if _spelt(known[k]) in others - {None}]
@@ -72,7 +72,7 @@ def _check_spelling(known: NDArray[Any], labels: NDArray[Any], found: NDArray[np
 
 
 def _spelt(label: Any) -> str | None:
-    """A text without case and spaces around it."""
+    """A text in lower case, without spaces around it; None for other labels."""
     return label.strip().casefold() if isinstance(label, str) else None
 
 
@@ -86,7 +86,7 @@ def _find_places(known: NDArray[Any], labels: NDArray[Any], wanted: str) -> NDAr
 
 
 def has_missing(y: Any) -> bool:
-    """Whether a column of objects has a missing entry, which scikit-learn does not report clearly."""
+    """Whether a column of objects has a missing entry. scikit-learn's own error for this is unclear."""
     labels = np.asarray(y)
     return (
         labels.ndim > 0
@@ -96,19 +96,19 @@ def has_missing(y: Any) -> bool:
 
 
 def floats_or_same(y: Any) -> Any:
-    """Targets from a column of a data frame as floats, NaN if missing; other entries are left unchanged."""
+    """A data frame's column as floats, with NaN for missing values. Other input is returned unchanged."""
     if isinstance(y, np.ndarray) or not hasattr(y, "to_numpy"):
         return y
     try:
         return y.to_numpy(dtype=np.float64, na_value=np.nan)
-    except TypeError:  # polars, whose gaps are NaN in an array
+    except TypeError:  # polars: missing values become NaN in an array
         return np.asarray(y)
     except ValueError:
         return y
 
 
 def real_targets(y: Any) -> NDArray[np.float64]:
-    """Targets as floats; the error about entries that are not numeric quotes none of them."""
+    """Targets as floats. If some entries are not numeric, the error does not quote them."""
     try:
         given = np.asarray(floats_or_same(y))
         if given.dtype.kind in "biufO":
@@ -135,9 +135,9 @@ def _kind(label: Any) -> str:
 def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None:
     """The weight of a row of each class, at most 1; None if all weights are equal.
 
-    "balanced" divides the public share of the rarest class by the share of the row's class. A weight of at
-    most 1 that depends only on the row itself moves no sum further than the row without it, so no bound
-    changes.
+    With "balanced", the weight of a row is the public share of the rarest class divided by the public share
+    of the row's class. A row with a weight of at most 1 that depends only on the row itself moves a sum no
+    further than the same row without a weight. So no privacy bound changes.
     """
     if wanted is None:
         if shares is not None:
@@ -162,9 +162,9 @@ def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None
 
 
 def weights_mark(known: NDArray[Any], weights: Array) -> str:
-    """The mark about them in the certificate."""
+    """The mark about the class weights in the certificate."""
     said = ", ".join(f"{label} {weight:.3g}" for label, weight in zip(known.tolist(), weights, strict=True))
-    return f"rows count by their class, by public numbers: {said}"[:300]
+    return f"rows are weighted by class, with public weights: {said}"[:300]
 
 
 def _by_class(name: str, given: Any, known: NDArray[Any]) -> Array:

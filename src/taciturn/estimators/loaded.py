@@ -1,4 +1,4 @@
-"""LoadedModel: what `load_model` gives: encoder, model and certificate, as one scikit-learn pipeline."""
+"""LoadedModel, the result of `load_model`: encoder, model and certificate as one scikit-learn pipeline."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ Answer = Callable[..., Any]
 
 
 def _can(name: str) -> Callable[[Answer], Answer]:
-    """A method that is there only if the estimator has it."""
+    """A decorator: the decorated method exists only if the estimator has a method called `name`."""
     made: Callable[[Answer], Answer] = available_if(lambda self: hasattr(self[-1], name))
     return made
 
 
 class LoadedModel(Pipeline):  # type: ignore[misc]
-    """The table that `taciturn predict` takes -> predictions: an encoder, then the fitted estimator.
+    """A pipeline of an encoder and a fitted estimator: it predicts from the tables that `taciturn predict`
+    takes.
 
-    A prediction for a record with a missing or unreadable value would mean nothing. `unreadable` sets what
+    A prediction for a record with a missing or unreadable value would be meaningless. `unreadable` sets what
     such a record gets instead:
 
     - "nan": no prediction: None for a class, NaN for a number, a score or a probability;
     - "raise": an error with the number of such records;
     - "zeros": the prediction for a row of zeros, as in training.
 
-    `unreadable_rows(X)` is the mask of these records, `unread_columns(X)` names the columns that could
-    not be read, of each record. `certificate_` is the certificate of the fit, verified; None where
-    the file has none.
+    `unreadable_rows(X)` is a mask of these records. `unread_columns(X)` lists, for each record, the columns
+    that could not be read. `certificate_` is the verified certificate of the fit; None if the file has none.
     """
 
     certificate_: Certificate | None = None
@@ -65,11 +65,11 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         self.unreadable = unreadable
 
     def unreadable_rows(self, X: Any) -> NDArray[np.bool_]:
-        """Which records have a missing or unreadable value, so that they get no prediction."""
+        """A mask of the records with a missing or unreadable value, which get no prediction."""
         return np.asarray(self[0].unreadable(X))
 
     def unread_columns(self, X: Any) -> list[tuple[str, ...]]:
-        """Of each record the columns that are missing, cannot be read or hold an undeclared category."""
+        """For each record, the columns that are missing, cannot be read or contain an undeclared category."""
         names = self[0].column_names
         cells = self[0].unread_cells(X)
         read = ~cells.any(axis=1)
@@ -79,7 +79,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         ]
 
     def predict(self, X: Any, **params: Any) -> Any:
-        """The class or the number of every record."""
+        """The predicted class or number of every record."""
         return self._answered(X, super().predict(X, **params))
 
     @_can("predict_proba")
@@ -94,24 +94,24 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
 
     @_can("decision_function")
     def decision_function(self, X: Any, **params: Any) -> Any:
-        """The score of every record; of every class where there are more than two."""
+        """The score of every record; with more than two classes, the score of every record and class."""
         return self._answered(X, super().decision_function(X, **params))
 
     def personalise(self, X_own: Any, y_own: Any) -> LoadedModel:
-        """This site's own model, which leans on this one; see `PrivateLogisticRegression.personalise`.
+        """This site's own model, which starts from this one; see `PrivateLogisticRegression.personalise`.
 
-        Keep it, and every score of it, at the site.
+        Keep the own model, and every score of it, at the site.
         """
         steps = [self.steps[0], (self.steps[-1][0], self[-1].personalise(self[0].transform(X_own), y_own))]
         return LoadedModel(steps, unreadable=self.unreadable)
 
     def curve(self, name: str) -> EffectCurve:
-        """The effect of a column on the score; only for models that consist of curves."""
+        """The effect of a column on the score. The model must consist of curves (`has_curves`)."""
         scale = "log-odds" if hasattr(self[-1], "predict_proba") else "score"
         return read_curve(self._encoder(), np.atleast_2d(self[-1].coef_), name, f"effect on the {scale}")
 
     def plot(self) -> Picture:
-        """All curves of such a model on one page of small panels."""
+        """All curves of a model with curves, on one page of small panels."""
         curves = [self.curve(name) for name in curve_names(self._encoder())]
         return plot_curves(curves, getattr(self[-1], "classes_", ()), "")
 
@@ -127,7 +127,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         return self[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
-        """Accuracy, or R squared; records that cannot be read are left out, with a warning."""
+        """Accuracy, or R squared for a regression. Unreadable records are left out, with a warning."""
         bad = self._unanswered(X)
         if bad.any():
             warnings.warn(
@@ -157,13 +157,13 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         if self.unreadable == "raise" and bad.any():
             raise DataError(
                 f"{int(bad.sum())} of {len(bad)} records have a value that is missing or cannot be read; "
-                '`unreadable_rows(X)` shows which. unreadable="nan" gives no prediction for them.'
+                '`unreadable_rows(X)` shows which. With unreadable="nan" they get no prediction.'
             )
         return np.zeros_like(bad) if self.unreadable == "zeros" else bad
 
 
 def find_certificate(path: Path, model: ModelFile) -> Certificate | None:
-    """The certificate in a model file, or in certificate.json beside it if it is this model's; verified."""
+    """The verified certificate of a model: from the model file, or from certificate.json in its folder."""
     stated = model.certificate
     if model.personal is not None:
         return None
@@ -176,7 +176,7 @@ def find_certificate(path: Path, model: ModelFile) -> Certificate | None:
     named = stated if stated is not None else _signed_for(path)
     if named != hashlib.sha256(data).hexdigest():
         warnings.warn(
-            f"{beside}: is not the certificate that {path.name} names; it is ignored.",
+            f"{beside}: is not the certificate that {path.name} names, so this certificate is ignored.",
             TaciturnWarning,
             stacklevel=3,
         )
@@ -185,7 +185,7 @@ def find_certificate(path: Path, model: ModelFile) -> Certificate | None:
 
 
 def _signed_for(path: Path) -> str | None:
-    """In the folder of a network's site: the certificate that the site signed together with this model."""
+    """In the folder of a real site: the SHA-256 of the certificate that the site signed with this model."""
     try:
         files = json.loads(path.with_name("statement.json").read_text(encoding="utf-8"))["statement"]["files"]
         same = files[path.name] == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -207,9 +207,9 @@ def _verified(text: str, path: Path, model: ModelFile) -> Certificate:
 
 
 def check_model(certificate: Certificate, model: ModelFile) -> None:
-    """Raise `CertificateError` unless the certificate is that of this model: its values, loss and rounds.
+    """Raise `CertificateError` unless the certificate belongs to this model: same values, loss and rounds.
 
-    One of an earlier format names no values; its other facts are compared.
+    A certificate of an earlier format does not identify the values; then only the other facts are compared.
     """
     run = certificate.run
     if run.loss.counting:
@@ -224,5 +224,5 @@ def check_model(certificate: Certificate, model: ModelFile) -> None:
     for name, (here, there) in facts.items():
         if here != there:
             raise CertificateError(
-                f"the certificate belongs to another run: `{name}` is {there}, not {here}."
+                f"the certificate belongs to another run: its `{name}` is {there}, the model's is {here}."
             )

@@ -1,4 +1,4 @@
-"""A fitted estimator -> model.json; a model.json -> its estimator."""
+"""Write a fitted estimator to model.json, and read it back."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SETTINGS = (
 
 
 class Model(ModelFile):
-    """A model file that came out of an estimator, and goes into one."""
+    """The content of a model file, made from an estimator (`of`) and turned back into one (`estimator`)."""
 
     @classmethod
     def of(
@@ -57,9 +57,10 @@ class Model(ModelFile):
         label: str | None = None,
         whole: bool = False,
     ) -> Model:
-        """The model of a fitted estimator; `schema`, or the encoder, where its rows came from a table.
+        """The model of a fitted estimator. `schema` is the schema or the encoder, if the estimator was fitted
+        to a table.
 
-        With `whole` the certificate is a part of it, else its SHA-256.
+        With `whole` the model contains the certificate, else only the SHA-256 of the certificate.
         """
         loss = next((name for name, kind in _ESTIMATORS.items() if isinstance(fitted, kind)), None)
         if loss is None:
@@ -73,7 +74,7 @@ class Model(ModelFile):
             _check_unchanged(fitted)
         if isinstance(fitted, AdditiveModel):
             if schema is not None:
-                raise ParameterError("`schema` must be left out: an additive model has its own.")
+                raise ParameterError("`schema` must be left out: an additive model has its own schema.")
             schema = fitted.encoder_
         encoder = BoundedEncoder(schema) if isinstance(schema, Schema) else schema
         coef, classes = np.atleast_2d(fitted.coef_), getattr(fitted, "classes_", None)
@@ -94,7 +95,7 @@ class Model(ModelFile):
         return cls.model_validate(entries)
 
     def estimator(self) -> Any:
-        """The estimator it came from, fitted: it predicts as before, and knows nothing of the fit."""
+        """The fitted estimator. It predicts as before, but has no plan and no trace of the fit."""
         known = {name: value for name, value in self.settings.items() if name in _SETTINGS}
         if known.get("epsilon", 1.0) is None:
             known["epsilon"] = math.inf
@@ -112,7 +113,7 @@ class Model(ModelFile):
         return made
 
     def pipeline(self, *, unreadable: str = "nan") -> LoadedModel:
-        """Encoder and estimator in one, for the tables that `taciturn predict` takes."""
+        """Encoder and estimator as one pipeline, for the tables that `taciturn predict` takes."""
         checks.choice("unreadable", unreadable, UNREADABLE)
         steps = [("encoder", self.encoder()), ("model", self.estimator())]
         return LoadedModel(steps, unreadable=unreadable)
@@ -123,8 +124,8 @@ def save_model(
 ) -> None:
     """Write a fitted estimator and its certificate as plain JSON.
 
-    `schema` is that of its rows, or the encoder that made them. A pipeline of a `BoundedEncoder` and an
-    estimator brings its own.
+    `schema` is the schema of the rows, or the encoder that made the rows. It is not needed for a pipeline of
+    a `BoundedEncoder` and an estimator.
     """
     if schema is None and isinstance(fitted, Pipeline) and [*map(type, fitted)][:-1] == [BoundedEncoder]:
         fitted, schema = fitted[-1], fitted[0]
@@ -134,12 +135,13 @@ def save_model(
 
 
 def load_model(path: str | Path, *, unreadable: str = "nan") -> LoadedModel:
-    """The model in a file of `save_model`, `taciturn train` or a site of a network, ready to predict.
+    """Read a model from a file that `save_model`, `taciturn train` or a site of a network wrote.
 
-    It is a scikit-learn pipeline: an encoder, which takes the table that `taciturn predict` takes, and the
-    fitted estimator, `model[-1]`. `certificate_` says what the model cost, if the file, or certificate.json
-    beside it, does. `unreadable` says what a record gets that cannot be read: "nan" (None for a class),
-    "raise", or "zeros" (the prediction for a row of zeros).
+    The model is a scikit-learn pipeline: an encoder, which takes the table that `taciturn predict` takes, and
+    the fitted estimator, `model[-1]`. `certificate_` is the certificate in the file, or in certificate.json
+    in the same folder; None if neither exists. `unreadable` sets the result for a record that cannot be read:
+    "nan" (no prediction; None for a class), "raise" (an error), or "zeros" (the prediction for a row of
+    zeros).
     """
     path = Path(path)
     found = read_model(path)
@@ -149,7 +151,7 @@ def load_model(path: str | Path, *, unreadable: str = "nan") -> LoadedModel:
 
 
 def read_model(path: Path) -> Model:
-    """The file as a `Model`, or one line that says what is wrong with it."""
+    """The file as a `Model`. If the file is not valid, a one-line error says why."""
     return read_as(Model, path)
 
 
@@ -162,7 +164,7 @@ def _check_unchanged(fitted: PrivateLinearModel) -> None:
 
 
 def _origin(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any]:
-    """The cost of a model, and the run that it came from."""
+    """The certificate of a model, and facts about the run that produced it."""
     sites = fitted.trace_.settings["names"]
     return {
         "certificate": _certificate(fitted, whole=whole),
@@ -172,7 +174,7 @@ def _origin(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any]:
 
 
 def _weights(fitted: PrivateLinearModel) -> list[float]:
-    """How much each site's last vector counts in the model; after masked sums all of them are the same."""
+    """The weight of each site's last vector in the model. After masked sums all vectors are the same."""
     sites = len(fitted.trace_.settings["names"])
     found = getattr(fitted.plan_, "weights", None)
     return [1.0] + [0.0] * (sites - 1) if found is None else [float(weight) for weight in found]
@@ -192,8 +194,7 @@ def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, f
     names: list[str] = encoder.get_feature_names_out().tolist()
     if len(names) != features:
         raise ParameterError(
-            f"`schema` must make the rows that the model was fitted to, {features} features; "
-            f"got {len(names)}."
+            f"`schema` must give the {features} features that the model was fitted to; it gives {len(names)}."
         )
     return names
 
@@ -206,7 +207,7 @@ def _encoding_entries(encoder: BoundedEncoder | None) -> dict[str, Any]:
 
 
 def _settings(fitted: PrivateLinearModel) -> dict[str, Any]:
-    """The estimator's parameters as far as JSON can hold them; no privacy is null."""
+    """The estimator's parameters as JSON values; an infinite epsilon is null."""
     given = {name: getattr(fitted, name) for name in _SETTINGS if hasattr(fitted, name)}
     numbers = {
         name: float(given[name]) for name in given if isinstance(given[name], np.floating | np.integer)

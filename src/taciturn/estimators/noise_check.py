@@ -1,10 +1,10 @@
-"""Whether a budget can leave anything of the signal: from public numbers alone, before anything is spent.
+"""Warn if the noise at a budget would hide the signal, from public numbers, before anything is spent.
 
-Rows of norm 1 in d directions alike, with labels that a plane separates, have a mean gradient of about
-L sqrt(2 / (pi d)) at the start, L the bound on the slope of the loss. Replacing one of n units moves it by
-2 L / n. Had the whole budget gone into releasing it once, with noise of N sites of which h are honest, the
-noise would have the length 2 L sqrt(d N / h) / (n mu). A fit has more noise than that, and most tables have a
-weaker signal.
+Consider rows of norm 1 that vary equally in d directions, with labels that a plane separates. At the model
+f = 0 the mean gradient of these rows has a norm of about L sqrt(2 / (pi d)), where L is the bound on the
+slope of the loss. Replacing one of n units moves the gradient by at most 2 L / n. If the whole budget were
+spent on one release of this gradient, with N sites of which h are honest, the noise would have a norm of
+2 L sqrt(d N / h) / (n mu). A fit has more noise than that, and most tables have a weaker signal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..privacy.accounting.gaussian import gaussian_mu
 def noise_over_signal(
     units: int, dimension: int, *, sites: int, colluding: int | None, epsilon: float, delta: float
 ) -> float:
-    """The length of the least noise over that of a strong signal; 0 without privacy.
+    """The norm of the smallest possible noise divided by the norm of a strong signal; 0 without privacy.
 
     >>> round(noise_over_signal(10, 4, sites=5, colluding=None, epsilon=1.0, delta=1e-5), 1)
     8.4
@@ -39,7 +39,7 @@ def noise_over_signal(
 def warn_of_noise(
     samples: Sequence[int], dimension: int, *, colluding: int | None, epsilon: float, delta: float
 ) -> None:
-    """Warn if the noise exceeds the signal, so that a model is hardly better than chance."""
+    """Warn if the noise exceeds the signal: the model would hardly be better than chance."""
     units, sites = sum(samples), len(samples)
     share = noise_over_signal(
         units, dimension, sites=sites, colluding=colluding, epsilon=epsilon, delta=delta

@@ -1,7 +1,7 @@
-"""A site's own model that leans on the joint one: mean loss of its own rows + (a/2) ||f - f_joint||^2.
+"""A site's own model: it minimises the mean loss of the site's rows + (a/2) ||f - f_joint||^2.
 
-The joint model is released and costs nothing more. The site's rows are used without noise, so neither the own
-model, nor its strength `a`, nor any score of it may leave the site.
+The joint model was already released, so using it costs no extra privacy. The site's rows are used without
+noise, so neither the own model, nor its strength `a`, nor any score of it may leave the site.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ..objective.losses import Loss
 STRENGTHS = (*np.geomspace(1.0, 1e-7, 15).tolist(),)
 PERSONAL = "made from one site's rows without noise: not to be shared"
 _FOLDS = 5
-_FEWEST = 2 * _FOLDS  # the smallest number of rows to learn from
+_FEWEST = 2 * _FOLDS  # the smallest number of rows for an own model
 
 
 @dataclass(frozen=True, eq=False)
 class OwnRows:
-    """A site's rows inside the unit ball, its targets (outputs, rows), and what each row counts."""
+    """A site's rows inside the unit ball, the targets, (outputs, rows), and the weight of each row."""
 
     Z: Any
     targets: Array
@@ -43,7 +43,7 @@ Objective = Callable[[Array, OwnRows], tuple[float, Array]]
 
 
 def own_objective(loss: Loss, *, together: bool) -> Objective:
-    """One loss per output, added up; or softmax over all outputs, whose targets are 1 and -1."""
+    """The sum of the losses of all outputs; with `together`, the softmax loss over all (targets +-1)."""
 
     def apart(F: Array, rows: OwnRows) -> tuple[float, Array]:
         margins, y = np.asarray(rows.Z @ F.T).T, rows.targets
@@ -77,10 +77,10 @@ def lean(objective: Objective, rows: OwnRows, joint: Array, strength: float, sta
 
 
 def own_model(objective: Objective, rows: OwnRows, joint: Array) -> tuple[Array, float]:
-    """(F, a): `a` by cross-validation, infinite where the joint model is best.
+    """(F, a): the own model, and `a` from cross-validation; infinite if the joint model is best.
 
-    It is the largest value of a grid whose loss is within one standard error of the smallest, so that a few
-    rows do not pull a site away from the joint model.
+    `a` is the largest value of a grid whose loss is within one standard error of the smallest loss, so that a
+    site with few rows stays close to the joint model.
     """
     count = len(rows.weights)
     if count < _FEWEST:
@@ -93,24 +93,24 @@ def own_model(objective: Objective, rows: OwnRows, joint: Array) -> tuple[Array,
         costs[k, 0] = objective(joint, held)[0]
         for j, strength in enumerate(
             STRENGTHS, start=1
-        ):  # from strong to weak: each fit starts at the previous one
+        ):  # from strong to weak: each fit starts at the result of the previous one
             F = lean(objective, known, joint, strength, F)
             costs[k, j] = objective(F, held)[0]
     above = costs - costs[:, [int(np.argmin(costs.mean(axis=0)))]]
     error = above.std(axis=0, ddof=1) / np.sqrt(_FOLDS)
-    best = int(np.argmax(above.mean(axis=0) <= error))  # the first is the strongest
+    best = int(np.argmax(above.mean(axis=0) <= error))  # the grid begins with the strongest value
     if best == 0:
         return joint, float("inf")
     return lean(objective, rows, joint, STRENGTHS[best - 1], joint), STRENGTHS[best - 1]
 
 
 def ball_of(model: Any) -> UnitBallScaling:
-    """How a fitted model scales its rows into the unit ball."""
+    """The scaling of a fitted model, from rows into the unit ball."""
     return UnitBallScaling(model.data_norm_, bool(model.fit_intercept), float(model.intercept_scaling))
 
 
 def joint_vectors(model: Any, ball: UnitBallScaling, unit: float) -> Array:
-    """The coefficients for rows inside the ball, (outputs, entries), from a model's coef and intercept."""
+    """The coefficients for rows in the unit ball, (outputs, entries), from a model's coef and intercept."""
     coef, constant = np.atleast_2d(model.coef_) / unit, np.atleast_1d(model.intercept_) / unit
     if not ball.intercept:
         return np.asarray(coef * ball.bound)

@@ -20,17 +20,17 @@ from .labels import floats_or_same, real_targets
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
-    """Linear regression with the log-cosh loss, which no outlier can pull hard; y needs no bound.
+    """Linear regression with the log-cosh loss, which limits the influence of outliers; y needs no bound.
 
     `taciturn.check` shows the owner of the rows, before anything is spent, which values do not fit.
 
     Parameters
     ----------
-    target_scale : a PUBLIC number, the size of a typical y; the model is fitted to y / target_scale,
-        cut off at a billion on either side. With 1 for targets in the hundreds a fit spends its budget and
-        learns almost nothing; `taciturn.check(X, y=y, target_scale=...)` shows it beforehand.
-    scale : where the loss turns from square to absolute, in units of target_scale.
-    others : as for `PrivateLogisticRegression`, and so are the attributes.
+    target_scale : a PUBLIC number, the typical magnitude of y. The model is fitted to y / target_scale,
+        clipped to +-1e9. With target_scale = 1 and targets in the hundreds, a fit spends its budget and
+        learns almost nothing; `taciturn.check(X, y=y, target_scale=...)` shows this beforehand.
+    scale : the residual at which the loss turns from quadratic to linear, in units of target_scale.
+    others : as for `PrivateLogisticRegression`. The attributes are the same too.
 
     Examples
     --------
@@ -48,17 +48,17 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         return LogCosh(self.scale)
 
     def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
-        """Train across sites; `site` says which site holds which row. A target of NaN makes its row zeros.
+        """Train across sites; `site` is the site of every row. A row with a NaN target counts as zeros.
 
-        `person` gives the person's id of every row: the rows of a person then count as one, and are covered
-        together.
+        `person` is the id of every row's person: the rows of a person then count as one row, and the
+        certificate protects persons.
         """
         keep, y = None, floats_or_same(y)
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
             keep = ~np.isnan(np.ravel(y))
             y = np.where(np.isnan(y), 0.0, y)
         X, y = self._validated(X, y, y_numeric=True)
-        if np.asarray(y).dtype.kind not in "biuf":  # NumPy's own complaint would quote the text
+        if np.asarray(y).dtype.kind not in "biuf":  # NumPy's own error would quote the text
             raise DataError("`y` of a regression must contain numbers; some entries are texts.")
         unit = checks.positive("target_scale", self.target_scale)
         with np.errstate(over="ignore"):
@@ -86,6 +86,6 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = (
-            True  # on the few rows of scikit-learn's checks, within a budget of 1
+            True  # scikit-learn's checks have few rows, and epsilon is 1: the scores are poor
         )
         return tags

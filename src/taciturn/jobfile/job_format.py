@@ -1,6 +1,6 @@
-"""Job: what several sites are asked together; the keys that `taciturn train` and `taciturn site` share.
+"""Job: what several sites are asked. Its keys are those that `taciturn train` and `taciturn site` share.
 
-Everything in a job is public. Where the rows are is not in it: that is the owner's file.
+Everything in a job is public. The owner's file, not the job, says where the rows are.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ..graph import Graph
 from ..objective.losses import Logistic
 from .toml_fields import LISTED, LossField
 
-if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
+if TYPE_CHECKING:  # tables import scikit-learn, which a site with arrays does not need
     from ..data.tables.schema import Schema
 
 FORMAT = 2
 TRAIN, SEVERAL = "train", "several"
 KINDS = (TRAIN, "describe", "evaluate", "survival", "correlations", "glm", "program", SEVERAL)
-"""What a job may ask. All but "train" are questions; `[[questions]]` holds several of them."""
+"""The kinds of jobs. All except "train" are questions; "several" lists its questions in `[[questions]]`."""
 OLDER: dict[Any, dict[str, Any]] = {"taciturn-training/1": {}, "taciturn-job/1": {"intercept": False}}
-"""Formats that are still read, and what they meant by a key that is left out."""
+"""Older formats that are still read, and their values for keys that are left out."""
 
 _OF_MODELS = (
     "loss",
@@ -41,13 +41,13 @@ _OF_MODELS = (
     "whiten",
 )
 _FIXED = {"rounds": 1, "C": 1.0, "regularization": 1.0, "intercept": False}
-"""The settings that replace those of a model for questions; the rounds follow from the sums."""
+"""Values for a model's keys in a job of questions; the real number of rounds follows from the sums."""
 
 Text = Annotated[str, Field(min_length=1)]
 
 
 class JobSite(Facts):
-    """One party by its name; `samples` are its rows, or its persons where the job has a `person` column."""
+    """One site. `samples` is its number of rows, or of persons if the job has a `person` column."""
 
     name: Text
     samples: int | None = Field(default=None, ge=1)
@@ -56,9 +56,9 @@ class JobSite(Facts):
 class Label(Facts):
     """The column to learn.
 
-    classes : the public list of its classes; a row with any other label says nothing.
+    classes : the public list of its classes; a row with any other label counts as zeros.
     positive : instead of `classes`, the value of one class; every other value is the other class.
-    scale : for a regression, the public size of a usual value.
+    scale : for a regression, the size of a typical value, a public number.
     """
 
     column: Text
@@ -83,8 +83,8 @@ class Label(Facts):
 class MapFacts(Facts):
     """`[encoding]`: curves and surfaces of the table's numbers; see `taciturn.data.FeatureMap`.
 
-    curves, surfaces : how many knots and how many cosines; "auto" lets the job's numbers of records, its
-        epsilon and its delta decide.
+    curves, surfaces : how many knots and how many cosines; "auto" computes them from the number of
+        records, epsilon and delta in the job.
     seed : the public seed of the surfaces.
     """
 
@@ -96,24 +96,25 @@ class MapFacts(Facts):
 class Job(Facts):
     """A question that several sites answer together, and what it may cost.
 
-    kind : what is asked; "train" learns a model. The keys of every other kind stand in a table of its name,
-        as `[describe]`; "several" has a list of `[[questions]]`, each with its `kind`, in one budget.
+    kind : what is asked; "train" learns a model. Every other kind has its keys in a table of its
+        name, such as `[describe]`; "several" has a list of `[[questions]]`, each with its `kind`, which
+        share one budget.
     epsilon, delta : what the whole run may cost any one record, or person.
-    large_delta : allows a delta above one over their number.
+    large_delta : allows a delta above 1 / (number of records or persons).
     colluding : how many of the other sites may collude; left out: all of them.
     unit, person : what one promise covers; a "person" needs the column with the person's id. All rows of
         a person must be at one site.
     method : "penalty", where each site protects its rows by itself, or "masked": the sites add up
         masked sums, of which only the total is visible. A job with `colluding` is masked.
-    whiten : for "penalty" between sites: the first rounds release moments of the rows, which cost mu =
-        `whiten`, and the others run in the coordinates that follow. Masked jobs choose theirs by themselves.
+    whiten : for "penalty" in a network: the first rounds release noisy moments of the rows, at a cost of mu =
+        `whiten`; the later rounds use the whitened coordinates. Masked jobs choose this cost themselves.
     schema, label : the public facts about the tables, and the column to learn.
     intercept : whether the model has a constant; it is inside the bound on the rows.
-    missing : what a missing value makes zero: its whole "row", or its own "field"; an "indicator" marks it.
-        Left out: "row", and "indicator" in a job with `encoding`.
-    encoding : curves and surfaces of the numbers; left out: numbers stay straight lines.
-    graph, links : the links between sites: a family, or pairs of site names.
-    seed : noise that can be replayed, for rehearsals; everything made from it says `simulated`.
+    missing : what becomes zero if a value is missing: the whole "row", or only its "field"; "indicator" also
+        marks the field as missing. By default "row"; "indicator" in a job with `encoding`.
+    encoding : curves and surfaces of the numbers; left out: the effect of a number is a straight line.
+    graph, links : the links between sites: the name of a family, or pairs of site names.
+    seed : makes the noise reproducible, for rehearsals; all results are marked `simulated`.
     """
 
     format: Literal[2]
@@ -143,12 +144,12 @@ class Job(Facts):
     sites: Annotated[tuple[JobSite, ...], LISTED] = Field(min_length=1, max_length=65535)
 
     elsewhere: ClassVar[Mapping[str, str]] = {}
-    """The keys of the format that this reader has no use for, and who reads them."""
+    """The keys of the format that this reader refuses, and the reason for the error message."""
 
     @model_validator(mode="before")
     @classmethod
     def _read_older(cls, entries: Any) -> Any:
-        """Earlier formats, what follows from other keys, and keys that only another reader has."""
+        """Convert earlier formats, set keys that follow from others, and refuse keys of another reader."""
         if not isinstance(entries, Mapping):
             return entries
         found = dict(entries)
@@ -176,14 +177,14 @@ class Job(Facts):
         if (k := first_repeated(self.names)) is not None:
             raise ValueError(f"`sites.{k}.name` must differ from the names of the other sites")
         if (self.unit == "person") != (self.person is not None):
-            raise ValueError("`person`, the column with the person's id, needs `unit` = 'person'")
+            raise ValueError("`person`, the column with the person's id, and `unit` = 'person' go together")
         if self.kind != TRAIN:
             return self._check_asked()
         if self.questions:
             raise ValueError("`questions` belong to kind 'several'")
         if (self.method == "masked") != (self.colluding is not None):
-            must = "must be given for" if self.method == "masked" else "belongs to"
-            raise ValueError(f"`colluding` {must} method 'masked'; the job's is {self.method!r}")
+            must = "must be given:" if self.method == "masked" else "belongs to method 'masked', but"
+            raise ValueError(f"`colluding` {must} the method of this job is {self.method!r}")
         if self.whiten is not None and self.method != "penalty":
             raise ValueError("`whiten` belongs to method 'penalty': masked jobs whiten by themselves")
         if (self.table is None) != (self.label is None):
@@ -202,18 +203,19 @@ class Job(Facts):
         if self.method != "masked":
             raise ValueError(f"`method` must be 'masked' for kind {self.kind!r}: questions are sums")
         if not self.questions:
-            raise ValueError("`questions` must contain at least one for kind 'several'")
+            raise ValueError("`questions` must contain at least one question for kind 'several'")
         if self.label is not None and self.label.column in (() if self.table is None else self.schema_.names):
             raise ValueError("`label.column` must not be among the columns of the schema")
         self.linked(self.names)
         return self
 
     def _check_label(self, label: Label) -> None:
-        """A classifier needs classes, and only a classifier; the columns must differ."""
+        """Check that classifiers, and only they, have classes, and that the columns differ."""
         told = (label.classes is not None) + (label.positive is not None)
         if told != (self.loss.kind != "regression"):
             raise ValueError(
-                "`label.classes`, or `label.positive`, must be given for a classifier, and only there"
+                "`label` must have one of `classes` and `positive` for a classifier, "
+                "and neither for a regression"
             )
         if told and "scale" in label.model_fields_set:
             raise ValueError("`label.scale` belongs to a regression; leave it out of a classifier's job")
@@ -229,7 +231,7 @@ class Job(Facts):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The sites' names; a site's number is its place in here."""
+        """The sites' names; a site's number is its position in this tuple."""
         return tuple(site.name for site in self.sites)
 
     @cached_property
@@ -251,7 +253,9 @@ class Job(Facts):
             return Graph.of(self.family, len(number))
         for link in self.links:
             if len(link) != 2 or link[0] == link[1] or any(name not in number for name in link):
-                raise ParameterError(f"`links` must be pairs of two sites' names; got {list(link)}")
+                raise ParameterError(
+                    f"`links` must be pairs of two different sites of the job; got {list(link)}"
+                )
         try:
             return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(number))
         except GraphError as error:
@@ -261,7 +265,7 @@ class Job(Facts):
 
 
 def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
-    """A job's keys with its question, or its questions, as a list; keys of a model are refused by name."""
+    """A job's keys, with its question or questions as a list. A key that only models have is an error."""
     kind = entries["kind"]
     for key in _OF_MODELS:
         if key in entries:
@@ -292,7 +296,7 @@ def read_schema(entry: dict[str, Any]) -> Schema:
 
 
 def first_repeated(values: Iterable[Any]) -> int | None:
-    """The place of the first value that stood there before."""
+    """The index of the first value that repeats an earlier one; None if all differ."""
     seen: set[Any] = set()
     for k, value in enumerate(values):
         if value in seen:

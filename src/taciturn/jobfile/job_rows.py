@@ -26,7 +26,7 @@ _ANY = 1e300  # no target is larger
 
 @dataclass(frozen=True)
 class TableFile:
-    """Where the rows of one site are: a file, and how it is written if it is CSV, or a database query."""
+    """Where the rows of one site are: a database query, or a file (with its format if it is CSV)."""
 
     site: JobSite
     path: Path | TableQuery
@@ -34,7 +34,7 @@ class TableFile:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of where the rows are, the same for all jobs about them."""
+        """A hash of the place of the rows, the same for all jobs on these rows."""
         return (
             digest(["file", str(self.path.resolve())])
             if isinstance(self.path, Path)
@@ -50,7 +50,7 @@ class TableFile:
         return check_columns(self.path.columns, needed, str(self.path))
 
     def column_names(self) -> tuple[str, ...]:
-        """The names of all columns; empty for arrays and queries, whose names mean little."""
+        """The names of all columns; empty for arrays and queries, whose names do not identify a table."""
         from ..data.tables.table_files import SUFFIXES, column_names
 
         tabular = isinstance(self.path, Path) and self.path.suffix.lower() in SUFFIXES
@@ -59,7 +59,7 @@ class TableFile:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JobTables:
-    """The tables of some sites below each other: columns, and for every row its site and its person."""
+    """The concatenated tables of some sites: the columns, and the site and person of every row."""
 
     columns: dict[str, Any]
     site: NDArray[np.str_]
@@ -77,9 +77,9 @@ class JobTables:
 def read_tables(
     job: Job, files: Sequence[TableFile], names: Sequence[str], numbers: Sequence[str] = ()
 ) -> JobTables:
-    """These columns of the sites' tables; nothing is learnt from them but the number of rows or persons.
+    """Read these columns of the sites' tables. Only the number of rows or persons is derived from them.
 
-    numbers : columns that are read as numbers and as nothing else.
+    numbers : columns that are only ever read as numbers.
     """
     columns: dict[str, Any] = {name: [] for name in names}
     sites: list[str] = []
@@ -113,7 +113,7 @@ def check_samples(job: Job, site: JobSite, found: int, path: Path | TableQuery) 
 
 
 def read_labels(label: Label, values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The targets, and which of them are known: numbers, or places among the classes; 0 where unknown."""
+    """The targets (numbers, or indices of the classes; 0 if unknown), and which of them are known."""
     from ..data.tables.column_parsing import parse_column
 
     found = parse_column(label_type(label), values)
@@ -125,7 +125,7 @@ def read_labels(label: Label, values: Any) -> tuple[NDArray[Any], NDArray[np.boo
 
 
 def label_type(label: Label) -> Category | Number:
-    """The allowed cells of the label's column."""
+    """The allowed values of the label's column."""
     from ..data.tables.column_types import Category, Number
 
     if label.told is None:
@@ -142,9 +142,9 @@ def _person_ids(values: Any, path: Path | TableQuery, column: str) -> NDArray[np
 
 
 def make_encoder(job: Job, *, intercept: bool = False, units: int | None = None) -> BoundedEncoder:
-    """How a record of the job becomes a row of norm at most 1.
+    """The encoder that turns a record of the job into a row of norm at most 1.
 
-    `units` is the number of records, or persons, of all sites, where the job does not say it.
+    `units` is the number of records, or persons, of all sites, for a job that does not state it.
     """
     from ..data.tables.encoder import BoundedEncoder
 
@@ -175,7 +175,7 @@ def chosen_map(job: Job, units: int | None) -> tuple[int, int]:
 
 
 def encoding_facts(encoder: BoundedEncoder) -> dict[str, Any]:
-    """An encoder's parameters, its schema apart, as a model file has them."""
+    """An encoder's parameters as in a model file, without its schema."""
     from ..data.model_file import Encoding
 
     return Encoding.of(encoder).model_dump(exclude_none=True)

@@ -1,7 +1,7 @@
 """owner.toml, beside a job: where the rows are, how the files are written, and what may be spent on them.
 
 It belongs to the owner of all tables of a job that `taciturn train` runs on one machine. A site of a
-network has a site.toml of its own in its place.
+network has its own site.toml instead.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CsvFacts(Facts):
         return self
 
     def form(self) -> CsvForm:
-        """The same for the reader of tables."""
+        """These settings in the form that the reader of tables takes."""
         from ..data.tables.table_files import CsvForm
 
         return CsvForm(self.separator, self.decimal, self.encoding)
@@ -46,35 +46,35 @@ class CsvFacts(Facts):
 class DatabaseFacts(Facts):
     """Rows in a database: `database = { url = "postgresql+psycopg://user@host/db", query = "SELECT ..." }`.
 
-    Only the owner ever sees them.
+    Only the owner ever sees the URL and the query.
     """
 
     url: Text = Field(repr=False)
     query: Text = Field(repr=False)
 
     def source(self, folder: Path) -> TableQuery:
-        """The same for the reader of tables."""
+        """The query in the form that the reader of tables takes."""
         from ..data.tables.sql_tables import TableQuery
 
         return TableQuery(self.url, self.query, folder)
 
 
 class SharedBudget(Facts):
-    """`[budget]`: the file of a budget over several runs; `epsilon` and `delta` begin one."""
+    """`[budget]`: the file of a budget over several runs; `epsilon` and `delta` are for a new file."""
 
     ledger: Text
     epsilon: float | None = Field(default=None, gt=0)
     delta: float | None = Field(default=None, ge=0, lt=1)
 
     def open(self, folder: Path) -> Budget:
-        """The budget in the file, from the folder of the job on."""
+        """The budget in the file, whose path is relative to the folder of the job."""
         from ..privacy.ledger.budget import Budget
 
         return Budget(folder / self.ledger, self.epsilon, self.delta)
 
 
 class RowsEntry(Facts):
-    """The file that holds the rows of one site, from the folder of the owner's file on; or a database."""
+    """The file with the rows of one site, relative to the folder of the owner's file; or a database."""
 
     data: Text | None = None
     csv: CsvFacts | None = None
@@ -87,7 +87,7 @@ class RowsEntry(Facts):
 
 
 def check_source(data: object, csv: CsvFacts | None, database: DatabaseFacts | None) -> None:
-    """Rows are in one place; CSV options are for files only."""
+    """Check that the rows are in one place, and that CSV options are given for files only."""
     if (data is None) == (database is None):
         raise ValueError("give either `data` (a file) or `database`")
     if csv is not None and database is not None:
@@ -101,10 +101,10 @@ def _as_table(entry: Any) -> Any:
 class OwnerFile(Facts):
     """The keys of owner.toml.
 
-    rows : by the name of a site its file, or `{ data = "south.csv", csv = { separator = ";" } }`, or
+    rows : for the name of each site its file, or `{ data = "south.csv", csv = { separator = ";" } }`, or
         `{ database = { url = "...", query = "SELECT ..." } }`.
     csv : how the CSV files are written; a site may have its own.
-    budget : a file that all runs on these rows are charged to, whole and beforehand; see `taciturn.Budget`.
+    budget : a file to which each run on these rows is charged, in full and in advance; see `taciturn.Budget`.
     """
 
     rows: dict[str, Annotated[RowsEntry, BeforeValidator(_as_table)]]
@@ -113,12 +113,13 @@ class OwnerFile(Facts):
 
 
 def read_owner(job: Path, names: list[Any]) -> OwnerFile:
-    """The owner's file beside a job whose sites are called `names`; each of them has a file there."""
+    """The owner's file beside a job whose sites are called `names`; it must name the rows of each of them."""
     path = job.parent / OWNER
     if not path.exists():
         lines = ", ".join(f'{name} = "{name}.csv"' for name in names)
         raise ParameterError(
-            f"{path}: is missing; it must name the rows of {job.name}: rows = {{ {lines} }}."
+            f"{path}: is missing. It must give the file of rows of each site in {job.name}: "
+            f"rows = {{ {lines} }}."
         )
     found = read_file(path, OwnerFile)
     absent = [name for name in names if name not in found.rows]

@@ -1,4 +1,4 @@
-"""Schedules, losses and noises as one types them in TOML, for every kind of file that has them."""
+"""Schedules, losses and noises as they are written in TOML, for every kind of file that has them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..objective.losses import SHIPPED, Loss
 from ..privacy.noise import NOISES, GaussianNoise, NormNoise
 
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
-"""What a site may be called: as the label of a host."""
+"""The pattern of a site's name: that of a label in a host name."""
 
 LISTED = BeforeValidator(lambda entry: tuple(entry) if isinstance(entry, list) else entry)
-"""A list, as TOML has it, for the tuple of a frozen fact."""
+"""Turns a TOML list into a tuple, which frozen models need."""
 
 
 def _with_key(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Pass `ParameterError` on in the form that pydantic attaches a key to."""
+    """Turn `ParameterError` into `ValueError`, to which pydantic adds the key."""
 
     def reader(entry: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""TOML files as checked facts: read with the line of a mistake, which tomllib does not give, and written."""
+"""Read TOML files into checked models, and write them. Errors name the line, which tomllib does not give."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from ..core.errors import ExitCode, ParameterError, SiteError, WrongFiles
 from ..core.toml import complaint, read_toml
 
-LONGEST = 2**20  # characters of a text in which a line is looked for
+LONGEST = 2**20  # characters; in a longer text the line of a mistake is not searched
 
 Model = TypeVar("Model", bound=BaseModel)
 Given = ParamSpec("Given")
@@ -22,7 +22,7 @@ Made = TypeVar("Made")
 
 
 def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Turn errors of `read` into errors about a file, which do not pass by trying again."""
+    """Turn errors of `read` into `WrongFiles`: trying again does not help until a file is corrected."""
 
     @wraps(read)
     def reading(*args: Given.args, **options: Given.kwargs) -> Made:
@@ -41,7 +41,7 @@ def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
 
 
 def read_file(path: Path, model: type[Model], *, more: Mapping[str, Any] | None = None) -> Model:
-    """The file as `model`, with `more` keys from elsewhere; one line names file, line and key otherwise."""
+    """The file as `model`, with `more` keys from elsewhere; an error names file, line and key in one line."""
     text, entries = read_toml(path)
     return check_entries(path, model, entries | dict(more or {}), text)
 
@@ -62,7 +62,7 @@ def check_entries(path: Path, model: type[Model], entries: dict[str, Any], text:
 
 
 def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) -> tuple[str | int, ...]:
-    """The rest of a path, from the key that the message begins with; a field of the schema by its name."""
+    """The rest of a mistake's path: the key at the start of the message; a schema's field by its name."""
     if not message.startswith("`"):
         return ()
     key = message.split("`")[1]
@@ -78,7 +78,7 @@ def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) 
 
 
 def write_toml(entries: Mapping[str, Any]) -> str:
-    """`entries` as TOML: one line per key, tables inside the line."""
+    """`entries` as TOML: one line per key, with inline tables."""
     return "".join(f"{key} = {_value(value)}\n" for key, value in entries.items() if value is not None)
 
 
@@ -105,7 +105,7 @@ _STRINGS = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'|#.*""")
 
 
 def line_of(text: str, path: KeyPath) -> int | None:
-    """The line, from 1, of the key at `path`, or of the nearest thing around it; None if there is none.
+    """The line, from 1, of the key at `path`, or of the nearest key around it; None if the file has neither.
 
     >>> line_of('a = 1\\n[[sites]]\\nname = "x"\\n', ("sites", 0, "data"))
     2
@@ -121,7 +121,7 @@ def _places(text: str) -> Iterator[tuple[KeyPath, int]]:
     """Every key, table and entry of a list of tables, with its line; the text is valid TOML."""
     table: KeyPath = ()
     counts: dict[KeyPath, int] = {}
-    open_list: list[int | KeyPath] = []  # an open list: its path, depth and entries
+    open_list: list[int | KeyPath] = []  # a list that is still open: its path, depth and number of entries
     for number, line in enumerate(text.splitlines(), start=1):
         bare = _STRINGS.sub(lambda match: "" if match[0][0] == "#" else '""', line)
         if open_list:

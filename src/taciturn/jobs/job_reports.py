@@ -1,4 +1,4 @@
-"""A job's run as a page, the claim first: of `taciturn train`, or of one site of a network."""
+"""The HTML report of a run, the privacy claim first: for `taciturn train`, or for one site of a network."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) ->
         "Disagreement",
         "largest distance of a site from the mean",
         [Curve(job.name, range(1, len(gap) + 1), gap.tolist())],
-        note="Made of what the sites released. Loss and accuracy are left out: no noise covers them.",
+        note="Computed from released vectors. Loss and accuracy are left out: no noise covers them.",
     )
     hidden = ("simulated", "repeats", "seed", "names", "samples", "graph", "versions")
     data = from_certificates(
@@ -56,7 +56,9 @@ def site_report(site: Site) -> ReportData:
     certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
     asked = job.kind != TRAIN
     features = [*job.asking.reads] if asked else [name for name in job.feature_names if name != "intercept"]
-    verify = f"taciturn verify {site.state.name}/ and taciturn site verify (the signature)"
+    state, keys = site.state.name, site.file.keys
+    signature = f"taciturn site verify {state}/statement.json --authority {keys.authority}"
+    verify = f"taciturn verify {state}/ and, for the signature, {signature}"
     data = from_certificates(
         {site.name: certificate},
         title=job.name,
@@ -98,7 +100,7 @@ def _what(job: NetworkJob) -> str:
 
 
 def _effects(model: LoadedModel) -> dict[str, Any]:
-    """The curves of a model that is curves only."""
+    """The curves of a model that consists of curves only."""
     if not model.has_curves:
         return {}
     curves = [model.curve(name) for name in model[0].column_names]

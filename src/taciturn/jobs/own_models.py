@@ -1,6 +1,6 @@
-"""A site's own model that leans on the joint one, in a file beside the site's rows or in its own folder.
+"""A site's own model, close to the joint one, in a file beside the site's rows or in its own folder.
 
-It is made from the site's rows without noise, so it is written where only their owner looks, never to the
+It is made from the site's rows without noise, so it is written to a place of their owner, never to the
 folder of a run, whose files may be published.
 """
 
@@ -26,7 +26,7 @@ NOT_TO_BE_SHARED = "not to be shared: made from this site's rows without noise, 
 def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
     """The own model of every site of a trained job, beside the site's table: north.csv.own-model.json.
 
-    Of a site whose rows are in a database, beside the job: north.own-model.json.
+    If a site's rows are in a database, its model is beside the job: north.own-model.json.
     """
     job, joint, written = done.job, load_model(done.folder / MODEL), []
     for file in job.files(folder):

@@ -24,7 +24,7 @@ _HEAD = "# Made by `taciturn plan`: names, paths, labels and columns are placeho
 
 
 def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path]:
-    """train.toml with owner.toml, job.toml and a file for each site, in a folder that has none of them."""
+    """Write train.toml, owner.toml, job.toml and a file for each site to a folder that has none of them."""
     names = _names(found)
     texts = {TRAINING: training_entries(found, schema), OWNER: {"rows": {n: f"{n}.csv" for n in names}}}
     texts |= {NETWORK: network_entries(found)}
@@ -36,7 +36,7 @@ def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path
 
 
 def training_entries(found: Plan, schema: Schema | None) -> dict[str, Any]:
-    """The files for `taciturn train`: all rows on one machine."""
+    """The keys of train.toml, for `taciturn train`: all rows are on one machine."""
     facts = _shared(found) | {"epsilon": min(found.epsilon), **found.for_estimator}
     label: dict[str, Any] = {"column": "label"}
     label |= {"scale": 1.0} if facts["loss"]["kind"] == "log-cosh" else {"classes": ["no", "yes"]}
@@ -45,7 +45,7 @@ def training_entries(found: Plan, schema: Schema | None) -> dict[str, Any]:
 
 
 def network_entries(found: Plan) -> dict[str, Any]:
-    """The job of a network: arrays of rows, each site with its own address."""
+    """The keys of a network's job.toml: the rows are arrays, and each site has its own address."""
     facts = _shared(found) | {"dimension": found.certificate.run.dimension, **found.for_job}
     facts |= _real_settings(found)
     samples = [facts.samples for facts in found.certificate.sites]
@@ -57,8 +57,8 @@ def network_entries(found: Plan) -> dict[str, Any]:
 
 
 def _real_settings(found: Plan) -> dict[str, Any]:
-    """Clip, grid and tolerance that every site can run with, within what the plan has counted."""
-    if found.tol is None:  # nothing is solved
+    """Clip, grid and tolerance with which every site can run at no more than the planned cost."""
+    if found.tol is None:  # a method without a solver
         return {}
     d, sites = found.certificate.run.dimension, found.certificate.sites
     samples, degrees = zip(*((site.samples, site.degree) for site in sites), strict=True)
@@ -103,7 +103,7 @@ def _sites(found: Plan) -> list[dict[str, Any]]:
 
 
 def _own(entry: Any, i: int) -> Any:
-    """Site i's own of what may be a list with one entry per site."""
+    """The value for site i; `entry` may be a list with one value per site."""
     if isinstance(entry, dict):
         return {key: _own(value, i) for key, value in entry.items()}
     return entry[i] if isinstance(entry, list) else entry
@@ -114,7 +114,7 @@ def _names(found: Plan) -> list[str]:
 
 
 def _loss(found: Plan) -> dict[str, Any]:
-    """The loss as files write it; for several classes at once they say logistic, and list the classes."""
+    """The loss as written in files. Instead of softmax they say logistic, and list the classes."""
     return {"kind": "logistic"} if isinstance(found.loss, Softmax) else write_loss(found.loss)
 
 

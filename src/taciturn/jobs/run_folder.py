@@ -57,7 +57,7 @@ def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[Interru
     if spent and not again:
         raise LedgerError(
             f"{spent[-1].ledger}: the run before this one was {spent[-1].words()}, and left no model. "
-            "`--again` starts a new run beside that record; both costs then add up."
+            "`--again` keeps that ledger and starts a new run; both costs then add up."
         )
     return spent
 
@@ -66,7 +66,7 @@ def _certificate(path: Path, delta: float) -> Certificate:
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.ledger.disk import SqliteLedger
 
-    with SqliteLedger(path) as ledger:  # not readonly: a run that is still going holds the lock
+    with SqliteLedger(path) as ledger:  # not readonly: this must fail while a running run holds the lock
         return Certificate.from_ledger(ledger, delta=delta)
 
 
@@ -88,7 +88,7 @@ def set_aside(folder: Path) -> None:
 
 
 def write_results(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """All files of a run, or none of them."""
+    """Write all files of a run, or none of them."""
     try:
         for name, content in contents.items():
             write_whole(folder / name, content)
@@ -99,7 +99,7 @@ def write_results(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def write_answers(folder: Path, answers: Sequence[PrivateAnswer], kinds: Sequence[str]) -> list[Path]:
-    """Every answer as text, HTML, CSV and, where there is one, a picture."""
+    """Write every answer as text, HTML, CSV and, if it has one, a picture."""
     written = []
     for k, (kind, answer) in enumerate(zip(kinds, answers, strict=True), start=1):
         name = kind if len(answers) == 1 else f"{k}-{kind}"

@@ -1,4 +1,4 @@
-"""The commands of a job other than training: noisy scores and descriptions, questions, a check.
+"""What can be done with a job besides training: noisy scores and descriptions, questions, a check.
 
 The check is for the owner of the rows: nothing is trained, spent or written by it.
 """
@@ -77,7 +77,7 @@ def _request(job: OwnedJob, tables: JobTables) -> dict[str, Any]:
 
 
 def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], list[Path]]:
-    """The answers to the questions of a job, and the files that they were written to: a folder beside it."""
+    """The answers to the questions of a job, and their files, in `out` or in `answers` beside the job."""
     job, folder = read_asked(path), path.parent
     out = folder / "answers" if out is None else out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -97,14 +97,14 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
     about = {"simulated": job.simulated, "run": {"job": job.name, "sites": list(job.names)}}
     result = asking.document(found, totals, about)
     written += [
-        write_whole(out / RESULT, json.dumps(result, indent=1) + "\n"),
+        write_whole(out / RESULT, json.dumps(result, indent=1, allow_nan=False) + "\n"),
         write_whole(out / CERTIFICATE, found[0].certificate.to_json()),
     ]
     return found, written
 
 
 def check_tables(job: TrainingJob, folder: Path) -> dict[str, TableCheck]:
-    """The tables of every site by its name, in the order of the job."""
+    """The check of every site's table by the site's name, in the order of the job."""
     names = [*job.schema_.names, job.label.column]
     tables = {file.site.name: read_tables(job, [file], names) for file in job.files(folder)}
     total = sum(table.units for table in tables.values())

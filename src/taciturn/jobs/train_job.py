@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import Stopped, TaciturnError
-from ..core.types import Array
+from ..core.types import Array, LazyRows
+from ..data.features.mapped_rows import held_if_few
 from ..data.tables.encoder import BoundedEncoder
 from ..estimators.base import PrivateLinearModel
 from ..estimators.charging import LedgerFile
@@ -70,7 +71,7 @@ class ReadyJob:
     budget: Budget | None = None
 
     def train(self, *, verbose: bool = False) -> TrainedJob:
-        """Fit and write the files; if the fit stops, its cost so far is on record."""
+        """Fit and write the files; if the fit stops, its cost so far is in the ledger."""
         with nullcontext() if self.budget is None else self.budget:
             fitted = self._spend(verbose=verbose)
         return TrainedJob(self.job, fitted, self.folder, self.budget)
@@ -114,7 +115,7 @@ def train_job(
 def prepare_job(
     path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
 ) -> ReadyJob:
-    """The job in a file and the rows of its sites, checked; nothing is written but a new, empty budget."""
+    """The job in a file and the rows of its sites, checked; only a new, empty budget may be written."""
     path = Path(path)
     job = read_job(path)
     folder = path.parent / "run" if out is None else Path(out)
@@ -126,7 +127,7 @@ def prepare_job(
 
 
 def _describe_leftovers(folder: Path) -> str:
-    """The record of a run that did not finish."""
+    """Where the cost of a run that did not finish is recorded."""
     return f"what it spent is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
 
 
@@ -147,7 +148,7 @@ def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: Model) -> dic
     }
 
 
-_NONE = " "  # no declared class is blank
+_NONE = " "  # the label of a row whose label is unknown; no declared class is blank
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,22 +156,22 @@ class TrainingRows:
     """The rows of all sites, encoded, with their targets and persons."""
 
     encoder: BoundedEncoder
-    X: Array
+    X: Array | LazyRows
     y: NDArray[Any]
     site: NDArray[np.str_]
     person: NDArray[np.str_] | None = None
 
 
 def gather(job: TrainingJob, folder: Path) -> TrainingRows:
-    """Read every site's table; nothing is learnt from it but the number of its rows."""
+    """Read and encode every site's table. Of its content, only the number of rows affects the encoding."""
     tables = read_tables(job, job.files(folder), [*job.schema_.names, job.label.column])
     encoder = make_encoder(job, units=tables.units)
-    X = encoder.transform(tables.columns)
+    X = held_if_few(encoder.lazy_rows(tables.columns))
     return TrainingRows(encoder, X, targets(job.label, tables), tables.site, tables.person)
 
 
 def targets(label: Label, tables: JobTables) -> NDArray[Any]:
-    """NaN, or an undeclared label, for a missing label: such a row counts as zeros."""
+    """The targets. An unknown label becomes NaN or an undeclared label: such a row counts as zeros."""
     y, known = read_labels(label, tables.columns[label.column])
     if label.told is None:
         return np.where(known, y, np.nan)

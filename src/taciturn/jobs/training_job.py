@@ -21,11 +21,11 @@ _NETWORK = "is read by `taciturn site` only; leave it out"
 
 
 class TrainingSite(JobSite, RowsEntry):
-    """One site, and the file, from the folder of the job on, or the database that holds its rows."""
+    """One site and the place of its rows: a file, relative to the folder of the job, or a database."""
 
 
 class OwnedJob(Job):
-    """A job whose tables are all on one machine; csv, budget : what their owner sets for all of them."""
+    """A job whose tables are all on one machine; csv, budget : their owner's settings for all of them."""
 
     epsilon: float = Field(gt=0)
     csv: CsvFacts = Field(default_factory=CsvFacts)
@@ -101,17 +101,17 @@ class TrainingJob(OwnedJob):
 
 
 def read_job(path: Path) -> TrainingJob:
-    """The job in a file with what its owner's file says, checked as a whole; one line says what is wrong."""
+    """The job in a file together with its owner's file, checked; an error is one line."""
     return _read(path, TrainingJob)
 
 
 def read_asked(path: Path) -> AskedJob:
-    """The same for a job that asks questions."""
+    """Like `read_job`, for a job that asks questions."""
     return _read(path, AskedJob)
 
 
 def kind_in(path: Path) -> str:
-    """The kind of a job file, before anything else of it is read."""
+    """The kind of a job file; nothing else in the file is checked."""
     return str(read_toml(path)[1].get("kind", TRAIN))
 
 
@@ -120,7 +120,7 @@ Owned = TypeVar("Owned", bound=OwnedJob)
 
 def _read(path: Path, model: type[Owned]) -> Owned:
     text, entries = read_toml(path)
-    if entries.get("format") not in OLDER:  # older jobs say themselves where the rows are
+    if entries.get("format") not in OLDER:  # in older formats the job itself says where the rows are
         entries = _with_owner(path, text, entries)
     return check_entries(path, model, entries, text)
 

@@ -78,9 +78,9 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
     if path is None:
         if certificate.head is not None:
             raise LedgerError(f"{folder / LEDGER}: is missing; the certificate names its last row.")
-        return ["no ledger: the certificate names none"]
+        return ["no ledger: the certificate does not name one either"]
     if certificate.head is None:
-        raise CertificateError(f"{path}: is not the ledger of {CERTIFICATE}, which names none.")
+        raise CertificateError(f"{path}: is not the ledger of {CERTIFICATE}, which names no ledger.")
     given = certificate.delta, certificate.released, certificate.form
     if path.name == STORE:
         fresh = Certificate.from_ledger(read_ledger(path), *given)
@@ -88,12 +88,12 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
         with SqliteLedger(path, readonly=True) as ledger:
             fresh = Certificate.from_ledger(ledger, *given)
     if fresh.head != certificate.head:
-        raise LedgerError(f"{path}: belongs to another run than {CERTIFICATE}, or was charged since.")
+        raise LedgerError(f"{path}: belongs to another run than {CERTIFICATE}, or has newer charges.")
     try:
         compare(json.loads(certificate.to_json()), document(fresh))
     except CertificateError as error:
         raise LedgerError(f"{path}: does not agree with {CERTIFICATE}: {error}") from error
-    return [f"{path.name}: {certificate.head.rows} rows, chained; the certificate follows from them"]
+    return [f"{path.name}: {certificate.head.rows} rows with a valid hash chain; the certificate follows"]
 
 
 def _check_model(folder: Path, certificate: Certificate) -> list[str]:
@@ -123,7 +123,7 @@ def _check_model(folder: Path, certificate: Certificate) -> list[str]:
 
 
 def _check_trace(folder: Path, model: Model) -> str:
-    """The coefficients are the average of what the sites released last."""
+    """Check that the coefficients are the average of what the sites released last."""
     path, weights = folder / TRACE, model.run.get("weights")
     if not path.exists() or weights is None:
         return ""
@@ -162,7 +162,7 @@ def _near(found: Any, stated: Any) -> bool:
 
 
 def _check_statement(folder: Path) -> list[str]:
-    """For a site of a network: check that the files are those that it signed, but not the signature."""
+    """For a site of a network: check that its files are those in its statement, but not the signature."""
     path = folder / STATEMENT
     if not path.exists():
         return []
@@ -174,4 +174,4 @@ def _check_statement(folder: Path) -> list[str]:
         beside = folder / Path(name).name
         if beside.exists() and hashlib.sha256(beside.read_bytes()).hexdigest() != digest:
             raise CertificateError(f"{beside}: is not the file that {STATEMENT} was signed for.")
-    return [f"{STATEMENT}: names the files beside it; `taciturn site verify` checks the signature"]
+    return [f"{STATEMENT}: matches the files beside it; `taciturn site verify` checks the signature"]

@@ -1,1 +1,1 @@
-"""The paper's figures as data, and the runner."""
+"""Reproduce the paper: its figures, its claims, parameter sweeps, and the demonstration."""

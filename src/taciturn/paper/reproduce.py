@@ -45,17 +45,17 @@ def reproduce(
     engine: str = "local",
     show: bool | None = None,
 ) -> Reproduction:
-    """Run and draw figures by name, by path, or "all" of them; what `out` holds already is not run again.
+    """Run and draw figures, given by name, by path, or as "all". Results that `out` already has are reused.
 
     Parameters
     ----------
-    quick : fewer rows, rounds and repeats, as each file says.
-    seed : in place of the files' own.
+    quick : True uses fewer rows, rounds and repeats, as each file states.
+    seed : a seed that replaces the seeds in the files.
     show : True shows the progress, False does not, None only on a terminal.
     """
     wanted = [part for name in names for part in (SHIPPED if name == "all" else (name,))]
     figures = {name: load_figure(name, quick=quick, seed=seed) for name in dict.fromkeys(wanted)}
-    taken: dict[str, str] = {}  # two figures of one name would write over each other
+    taken: dict[str, str] = {}  # two figures with the same name would overwrite each other
     for source, figure in figures.items():
         if (other := taken.setdefault(figure.name, source)) != source:
             raise ParameterError(f"{source}: `name` must differ from {other}'s; both say {figure.name!r}.")
@@ -76,20 +76,20 @@ def reproduce(
 
 
 def write_figure(drawn: Drawn, stem: Path, *, quick: bool) -> None:
-    """name.png, name.svg, name.csv and name.json."""
+    """Write name.png, name.svg, name.csv and name.json of a figure."""
     write_picture(drawn, stem, FORMATS)
     write_whole(stem.with_suffix(".csv"), to_csv(drawn))
     write_whole(stem.with_suffix(".json"), to_json(drawn, quick=quick))
 
 
 def write_picture(drawn: Drawn, stem: Path, formats: Mapping[str, Mapping[str, Any]]) -> None:
-    """The picture in each of the formats."""
+    """Write the picture in each of the formats."""
     with paper_style():
         save(plot(drawn), stem, formats)
 
 
 def write_claims(result: Reproduction, out: Path) -> None:
-    """claims.json, claims.md and index.html."""
+    """Write claims.json, claims.md and index.html."""
     stated = {"quick": result.quick, "claims": [claim.to_dict() for claim in result.claims]}
     write_whole(out / "claims.json", json.dumps(stated, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     drawn = list(result.drawn.values())
@@ -98,7 +98,7 @@ def write_claims(result: Reproduction, out: Path) -> None:
 
 
 def write_docs(result: Reproduction, docs: Path) -> None:
-    """docs/paper.md and docs/img/*: the page of a full run."""
+    """Write docs/paper.md and docs/img/*, the documentation page of a full run."""
     drawn = list(result.drawn.values())
     write_whole(docs / "paper.md", claims_page(drawn, result.claims, quick=result.quick, images="img/"))
     for one in drawn:

@@ -1,4 +1,4 @@
-"""Stored results, by the hash of everything that they depend on, so that none is computed twice."""
+"""A store of results. The key of a result is a hash of everything that the result depends on."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def fingerprint(facts: Any) -> str:
-    """32 hex digits that are the same for the same facts, and for no others."""
+    """A hash of the facts, as 32 hex digits."""
     return digest(facts)[:32]
 
 
 @dataclass(frozen=True)
 class ResultStore:
-    """A folder of results, one file each, named by fingerprint; without a folder nothing is kept."""
+    """A folder with one file per result, named by its fingerprint. Without a folder no result is kept."""
 
     folder: Path | None = None
 
     def get(self, key: str) -> Arrays | None:
-        """The arrays that were put there, or None: a file that cannot be read counts as none."""
+        """The stored arrays, or None; a file that cannot be read counts as missing."""
         try:
             content = b"" if self.folder is None else (self.folder / f"{key}.npz").read_bytes()
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
@@ -39,7 +39,7 @@ class ResultStore:
             return None
 
     def put(self, key: str, arrays: Arrays) -> Arrays:
-        """Keep the arrays; a crash leaves all of them or none."""
+        """Store the arrays atomically and return them."""
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
         if self.folder is not None:
@@ -47,6 +47,6 @@ class ResultStore:
         return arrays
 
     def kept(self, key: str, make: Callable[[], Arrays]) -> Arrays:
-        """The arrays of that key, made now if they are not there."""
+        """The stored arrays of `key`. If there are none, `make` computes them, and they are stored."""
         found = self.get(key)
         return self.put(key, make()) if found is None else found

@@ -1,1 +1,1 @@
-"""From a budget to schedules and noise whose certificate stays within it."""
+"""Planning: from a privacy budget to a method, schedules and noise whose certificate is within the budget."""

@@ -1,4 +1,4 @@
-"""A shape with its noise: numbers one can read, calibrated and certified."""
+"""Blueprint: all numbers of a planned run of penalty perturbation, and its certificate before the run."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from ..schedules import Geometric, PerSite
 from .calibration import Draft, EpsilonBudget, calibrate, epsilon_by_site
 from .shapes import PlannedNetwork, RunShape
 
-TOL, MANY_ROWS = 1e-7, 50_000  # the solver's tolerance, and the largest site for which floats certify it
-GRID, CLIP = 2.0**-30, 2.0**20  # the coarsest grid and largest clip of a real run; actual ones are finer
+TOL, MANY_ROWS = 1e-7, 50_000  # the solver's tolerance; floats can certify it up to this many rows
+GRID, CLIP = 2.0**-30, 2.0**20  # upper bounds on the grid and the clipping bound of a real run
 OUTPUT_STD = {
     "gaussian": 1e-3,
     "norm": 1e-2,
-}  # per coordinate: negligible in the model, and enough to cover TOL
+}  # standard deviation per coordinate: negligible in the model, and enough to cover TOL
 
 
 def tolerance(network: PlannedNetwork) -> float:
-    """The solver's tolerance: it grows with the rows of a site, as rounding errors do."""
+    """The solver's tolerance: it grows with the rows of the largest site, because rounding errors do."""
     return TOL * 10.0 ** max(0, math.ceil(math.log10(int(network.samples.max()) / MANY_ROWS)))
 
 
 @dataclass(frozen=True, eq=False)
 class Blueprint:
-    """A run, certified before it takes place."""
+    """A planned run: the shape, the network, and the penalty and noise of every site."""
 
     shape: RunShape
     network: PlannedNetwork
@@ -48,7 +48,7 @@ class Blueprint:
 
     @property
     def dual_step(self) -> float:
-        """theta: the smallest eta(1), as Theorem 1 wants it."""
+        """theta, the step size of the dual update: the smallest eta(1), as Theorem 1 requires."""
         return min(schedule.start for schedule in self.penalty)
 
     @property
@@ -62,12 +62,12 @@ class Blueprint:
 
     @cached_property
     def method(self) -> PenaltyPerturbation:
-        """The method to run."""
+        """The method with these numbers, ready to run."""
         return replace(self.on_rows, whiten=self.whiten)
 
     @cached_property
     def on_rows(self) -> PenaltyPerturbation:
-        """The same on rows as they are, or as whitening has made them."""
+        """The method without its whitening step: for rows that stay raw or are already whitened."""
         kind = NOISES[self.run.noise]
         return PenaltyPerturbation(
             penalty=_share(self.penalty),
@@ -78,7 +78,7 @@ class Blueprint:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The cost of a run; for a pure budget see `pure_epsilon`."""
+        """The certificate of the run; if delta is 0, its `pure_epsilon` is the cost."""
         tables = self.on_rows.tables(self.network.n, self.shape.rounds)
         samples, degrees, delta = self.network.samples, self.network.degrees, self.network.budget.delta
         public = Network.without_rows(samples, degrees, total=self.network.n, dimension=self.run.dimension)
@@ -86,7 +86,7 @@ class Blueprint:
         return Certificate.from_ledger(price_run(tables, self.run, sites), delta or 1e-5)
 
     def draft(self, site: int, *, samples: int | None = None, degree: int | None = None) -> Draft:
-        """One site's part, as it is or with other samples or neighbours."""
+        """One site's part of the run, optionally with another number of samples or neighbours."""
         rounds = range(1, self.shape.rounds + 1)
         eta = np.array([[self.penalty[site](t) for t in rounds]])
         scale = np.array([[self.noise[site](t) for t in rounds]])
@@ -100,12 +100,12 @@ class Blueprint:
         )
 
     def epsilon_with(self, site: int, *, samples: int | None = None, degree: int | None = None) -> float:
-        """The cost of the same run to a site with other samples or neighbours."""
+        """The epsilon of a site in the same run if it had another number of samples or neighbours."""
         draft = self.draft(site, samples=samples, degree=degree)
         return float(epsilon_by_site(self.run, draft.releases(np.ones(1)), self.network.budget.delta)[0])
 
     def noise_with(self, site: int, *, samples: int) -> float:
-        """The factor on a site's noise, within its budget, that other samples would allow."""
+        """The factor on a site's noise that its budget allows if the site had this many samples."""
         budget = EpsilonBudget((self.network.budget.epsilon[site],), self.network.budget.delta)
         scale = calibrate(self.draft(site, samples=samples), budget)
         if scale is None:
@@ -114,7 +114,7 @@ class Blueprint:
         return float(kind.size(scale[0, 0]) / kind.size(now))
 
     def gradient_noise(self) -> Array:
-        """Standard deviation of a coordinate of each site's noise in the last round, in units of C."""
+        """Each site's noise in the last round: its standard deviation per coordinate, divided by C."""
         T = self.shape.rounds
         scale = np.array([schedule(T) for schedule in self.noise])
         std = NOISES[self.run.noise].coordinate_std(scale, self.run.dimension)
@@ -131,7 +131,7 @@ def draw_blueprint(
     real: bool = True,
     whiten: float | None = None,
 ) -> Blueprint | None:
-    """The shape's smallest noise within the budget; None if there is none."""
+    """The blueprint of a shape with the smallest noise within the budget; None if no noise is enough."""
     kind = NOISES[shape.noise]
     output = kind.scale_for(OUTPUT_STD[shape.noise], run.dimension) if output_noise else None
     facts = replace(
@@ -161,7 +161,7 @@ def draw_blueprint(
 
 
 def round_digits(value: float, *, up: bool | None = None) -> float:
-    """Six digits; up or down where it matters on which side.
+    """`value` rounded to six digits: to the nearest; up if `up` is True; down if `up` is False.
 
     >>> round_digits(0.00012345678), round_digits(2.00000001, up=True), round_digits(2.9999999, up=False)
     (0.000123457, 2.00001, 2.99999)
@@ -172,5 +172,5 @@ def round_digits(value: float, *, up: bool | None = None) -> float:
 
 
 def _share(schedules: Sequence[Geometric]) -> PerSite:
-    """One schedule where all sites have the same."""
+    """One schedule if all sites have the same schedule, else the list of the sites' schedules."""
     return schedules[0] if len(set(schedules)) == 1 else list(schedules)

@@ -1,8 +1,8 @@
-"""Budget -> noise: the smallest noise of a given shape whose certificate stays within every site's budget.
+"""From a budget to the noise: the smallest noise for which the certificate is within every site's budget.
 
-Over the rounds the noise has a shape, `relative` (its standard deviation, or 1/rate, up to a factor); each
-site has a factor of its own. `calibrate` finds the factors by bisection with the functions that make the
-certificate. It returns the safe end, so the budget is never exceeded, and 99.9% of it is used.
+The size of the noise (its standard deviation, or 1/rate) in round t at site i is factor[i] * relative[i, t].
+`relative` is given. `calibrate` finds the factors by bisection, with the same functions that compute the
+certificate. It returns the safe end of the bracket, so the budget is never exceeded and about 99.9% is used.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from ..privacy.costs import (
 from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
 
-_ROOM = 1e-6  # share of the budget that is reserved for rounding of a schedule
-_CLOSE = 1 + 2e-4  # when a bracket of factors is narrow enough
-_COARSE = bounds.ORDERS[::8]  # enough to come near; the last steps use all orders
+_ROOM = 1e-6  # the share of the budget that is reserved for rounding the schedules to a few digits
+_CLOSE = 1 + 2e-4  # bisection stops when (upper factor) / (lower factor) is at most this
+_COARSE = bounds.ORDERS[::8]  # Renyi orders of the first bisection; the second uses all near the best
 _LARGEST = 1e30
-_PASSES, _NEARLY = 12, 1.01  # iterations for the bend's share of the noise, and when they are close enough
+_PASSES, _NEARLY = 12, 1.01  # iterations for a Gaussian factor, and the ratio at which it has converged
 
 
 @dataclass(frozen=True)
 class EpsilonBudget:
-    """The budget of each site: (epsilon, delta); delta = 0 asks for a pure guarantee.
+    """The budget: one epsilon for each site, and one delta; delta = 0 asks for a pure guarantee.
 
     >>> EpsilonBudget.of([1.0, 0.5], 1e-5, sites=2).epsilon
     (1.0, 0.5)
@@ -55,7 +55,7 @@ class EpsilonBudget:
 
     @classmethod
     def of(cls, epsilon: float | Sequence[float], delta: float, *, sites: int) -> EpsilonBudget:
-        """One epsilon for all sites, or one for each."""
+        """The budget from one epsilon for all sites, or from one epsilon for each site."""
         each = np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
         if each.size == 1:
             each = np.repeat(each, sites)
@@ -66,7 +66,7 @@ class EpsilonBudget:
 
 
 def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Array = bounds.ORDERS) -> Array:
-    """Each site's epsilon at delta, as its certificate states it; pure where delta = 0."""
+    """Each site's epsilon at delta, as its certificate states it; the pure epsilon if delta = 0."""
     pure = np.sum(pure_costs(run, releases), axis=1)
     if delta == 0:
         return np.asarray(pure)
@@ -79,7 +79,7 @@ def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Arr
 
 @dataclass(frozen=True)
 class Draft:
-    """A run without the size of its noise: tables (sites, rounds); `relative` is the shape of the noise."""
+    """A run without the factors of its noise; eta and relative, the noise's shape, are (sites, rounds)."""
 
     run: RunFacts
     samples: Array
@@ -89,7 +89,7 @@ class Draft:
     output_scale: float | None = None
 
     def releases(self, factor: Array) -> Releases:
-        """The charges if site i's noise is factor[i] times its shape."""
+        """The releases of the run if the noise of site i is factor[i] * relative[i]."""
         size = factor[:, None] * self.relative
         return Releases(
             samples=self.samples[:, None],
@@ -102,16 +102,17 @@ class Draft:
         )
 
     def rows(self, at: NDArray[np.intp]) -> Draft:
-        """The same for some of the sites."""
+        """The part of the draft for the sites `at`."""
         return Draft(
             self.run, self.samples[at], self.degree[at], self.eta[at], self.relative[at], self.output_scale
         )
 
 
 def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
-    """The scale of every site and round, (sites, rounds): std, or rate; None if no noise is enough.
+    """The noise of every site and round, (sites, rounds), as std or rate; None if no noise is enough.
 
-    Too small a penalty or budget has no answer: the Jacobian's cost does not fall with the noise.
+    No noise is enough if the penalty or the budget is too small, because the Jacobian's part of the privacy
+    cost does not decrease with more noise.
     """
     epsilon = np.array(budget.epsilon)
     first, back = _distinct(draft, epsilon)
@@ -123,14 +124,14 @@ def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
 
 
 def _distinct(draft: Draft, epsilon: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Sites that are alike need one bisection: the first of each kind, and which kind each site is."""
+    """(one site of each group of equal sites, the group of each site): a group needs one bisection."""
     table = np.column_stack([draft.samples, draft.degree, epsilon, draft.eta, draft.relative])
     _, first, back = np.unique(table, axis=0, return_index=True, return_inverse=True)
     return first, back.reshape(-1)
 
 
 def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
-    """The factor of each site: within the goal, and near its edge."""
+    """The factor of each site at which its epsilon is just below its goal."""
     factor: Array | None = _guess(draft, goal, delta)
     orders = _COARSE
     for step in (1.5, 1.01):
@@ -147,7 +148,7 @@ def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
 
 
 def _near(draft: Draft, factor: Array, delta: float) -> Array:
-    """Only the Renyi orders near those that the sites need: fewer orders never give a smaller epsilon."""
+    """The Renyi orders near the best orders of the sites. Leaving out orders never makes epsilon smaller."""
     cost = renyi_totals(draft.run, draft.releases(factor), _COARSE)
     best = bounds.to_epsilon(_COARSE, cost, delta)[1]
     r, all_r = best[np.isfinite(best)] - 1, bounds.ORDERS - 1
@@ -157,7 +158,10 @@ def _near(draft: Draft, factor: Array, delta: float) -> Array:
 
 
 def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: float) -> Array | None:
-    """The smallest sufficient factors, up to `_CLOSE`; None if no factor is. More noise never costs more."""
+    """The smallest factors that are `within` the budget, up to a ratio `_CLOSE`; None if none is.
+
+    This needs that more noise never costs more.
+    """
     high = start
     while not np.all(ok := within(high)):
         high, step = np.where(ok, high, high * step), min(step**1.5, 1e6)
@@ -174,7 +178,7 @@ def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: fl
 
 
 def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
-    """The first guess: the factor of the Gaussian mechanism, without the cost of the Jacobian."""
+    """A first guess for bisection: the factors of a Gaussian mechanism, without the Jacobian's cost."""
     run = draft.run
     k = bounds.sample_weight(run.C, draft.eta, draft.degree[:, None], draft.samples[:, None])
     D = bounds.displacement(k, run.loss.slope_bound, run.data_norm)
@@ -186,10 +190,13 @@ def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
 def quick_factors(
     run: RunFacts, noise: str, D: Array, x: Array, relative: Array, epsilon: ArrayLike, delta: float
 ) -> Array:
-    """An approximation of the factor that `calibrate` finds, (..., rounds) -> (...); inf if there is none.
+    """A fast approximation of the factors that `calibrate` finds, for searches over many shapes.
 
-    It is a closed form, for searches over many shapes: for Gaussian noise the bend takes a few steps, and
-    for norm noise it is the smaller of the pure factor and the Gaussian one at the same variance.
+    D, x : (..., rounds), how far one record moves a release, and its effect on the Jacobian; the result is
+        (...), inf if no factor is enough.
+
+    For Gaussian noise, a few iterations account for x. For norm noise, the result is the smaller of the pure
+    factor and the factor of Gaussian noise with the same variance.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if noise == "gaussian":
@@ -205,12 +212,12 @@ def quick_factors(
 
 @lru_cache(maxsize=16)
 def _mu_of(epsilon: tuple[float, ...], delta: float) -> Array:
-    """Cached, because a search needs it for hundreds of shapes under one budget."""
+    """`gaussian_mu` with a cache, because a search calls it for hundreds of shapes with the same budget."""
     return gaussian_mu(epsilon, delta)
 
 
 def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Array) -> Array:
-    """The factor at which the squares of all rounds' mu add up to that of the budget."""
+    """The factor at which the mu^2 of all rounds add up to the square of `mu`, the budget's mu."""
     shape = loss_shape(run.loss)
     move = D / relative
     factor = np.sqrt(run.outputs * np.sum(move**2, axis=-1)) / mu
@@ -222,7 +229,7 @@ def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Ar
 
 
 def _renyi_factors(D: Array, x: Array, relative: Array, epsilon: Array, delta: float, K: int) -> Array:
-    """The same by Renyi divergence at the best of some orders, the Jacobian's share taken off first."""
+    """The factor from Renyi divergences at the best of some orders, after the Jacobian's cost."""
     q = _COARSE
     move = np.sum((D / relative) ** 2, axis=-1)[..., None]
     bent = np.sum(bounds.jacobian_renyi(q, x[..., None]), axis=-2)

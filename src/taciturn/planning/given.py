@@ -1,6 +1,8 @@
-"""Plans without a search: a method of the user's own, held to the budget, or no privacy at all."""
+"""Plans without a search: for the user's own method, checked against the budget, or without privacy."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from ..core.errors import ParameterError
 from ..core.formatting import format_cost, format_given
@@ -11,36 +13,42 @@ from .masked import plan_masked
 from .request import Plan, PlanRequest
 
 _ROUNDS, _TOL = 100, 1e-7
-_WEAK = 0.1  # rho / N of a run without privacy, in units of C / rows: a tenth of scikit-learn's default
-_PULL = 10.0  # 2 eta V in units of rho / N: fast where sites are alike, and still right where they are not
+_WEAK = 0.1  # (rho / N) / (C / rows) of a run without privacy: a tenth of scikit-learn's default
+_PULL = 10.0  # 2 eta V / (rho / N): fast for similar sites, and still correct for different ones
 
 
 def plan_given(request: PlanRequest) -> Plan:
-    """The user's own method, if it stays within the budget."""
+    """The plan for the user's own method; raises if the method exceeds the budget."""
     if request.rounds is None:
         raise ParameterError("`rounds` must be given together with `method`; got None.")
-    if isinstance(request.method, MaskedDescent):
-        found = plan_masked(request)
-    else:
-        C = request.C or 1.0
-        found = _plan(request, _own(request) or MADMM(1.0, 1.0), C, request.regularization or 1e-6 * C)
+    found = _PLANNERS.get(type(request.method), _plan_any)(request)
     _hold_to_budget(found, request)
     return found
 
 
 def plan_unprotected(request: PlanRequest) -> Plan:
-    """Without privacy: M-ADMM whose mean is near the pooled optimum after a hundred rounds."""
+    """A plan without privacy: M-ADMM; after 100 rounds, the mean of the sites is near the pooled optimum."""
     C, sites = request.C or 1.0, request.graph.n
     rho = request.regularization or _WEAK * C * sites / sum(request.samples)
     eta = max(_PULL * rho / sites, 1e-6 * C) / (2 * float(request.graph.degrees.mean()))
-    if isinstance(request.method, MaskedDescent):
-        raise ParameterError("`method` must be an ADMM method for epsilon = inf; MaskedDescent adds noise.")
+    if type(request.method) in _PLANNERS:
+        name = type(request.method).__name__
+        raise ParameterError(f"`method` must be an ADMM method for epsilon = inf; {name} adds noise.")
     return _plan(request, _own(request) or MADMM(eta, eta), C, rho)
 
 
 def _own(request: PlanRequest) -> Method | None:
-    """The user's method; a name says nothing about its numbers."""
+    """The user's method; None if only the method's name was given."""
     return None if isinstance(request.method, str) else request.method
+
+
+def _plan_any(request: PlanRequest) -> Plan:
+    C = request.C or 1.0
+    return _plan(request, _own(request) or MADMM(1.0, 1.0), C, request.regularization or 1e-6 * C)
+
+
+_PLANNERS: dict[type, Callable[[PlanRequest], Plan]] = {MaskedDescent: plan_masked}
+"""The methods with a planner of their own."""
 
 
 def _plan(request: PlanRequest, method: Method, C: float, rho: float) -> Plan:
@@ -62,7 +70,7 @@ def _plan(request: PlanRequest, method: Method, C: float, rho: float) -> Plan:
 
 
 def _hold_to_budget(found: Plan, request: PlanRequest) -> None:
-    """Raise where the user's method adds no noise, or costs more than it may."""
+    """Raise if the user's method adds no noise, or costs more than the budget."""
     certificate, epsilon, delta = found.certificate, min(request.budget.epsilon), request.budget.delta
     if certificate.run.noise == "none":
         raise ParameterError(

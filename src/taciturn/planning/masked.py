@@ -1,20 +1,23 @@
-"""The planner of masked descent, and the choice for sites that trust no other site.
+"""The planner of masked descent, and the choice of a method for sites that trust no other site.
 
-Nothing is searched for masked descent, since its rule adapts itself to the public sums. Sites that trust no
-other site get whitened descent, or the paper's method if its forecast, in whitened coordinates where they may
-be used, is clearly lower. Both are forecast on the planner's proxy rows: curvatures h, and squares of the
-solution along each. Whitened descent leaves in each direction what a noisy gradient cannot tell,
+Masked descent needs no search: it adapts its steps to the noisy sums during the run. Sites that trust no
+other site get whitened descent, or the paper's method (penalty perturbation) if the forecast excess loss of
+the paper's method is clearly lower. Both forecasts use the planner's proxy rows: the eigenvalues h of the
+Hessian, and the squared components f^2 of the solution along the eigenvectors. Along an eigenvector, the
+noise of the gradients leaves whitened descent with the excess loss
 
-    h f^2 V / (h^2 f^2 + V) / 2,    V = (l + nu) v,   l = h / b the variance of the rows along it,
+    h f^2 V / (h^2 f^2 + V) / 2,    V = (l + nu) v,   l = h / b,
     v = 1.8 (2 q / (n mu))^2 N / (1 - shares),   q^2 = kappa^2 K,   K = sum l / (l + nu)
 
-with nu half of the edge of the noise of the first moments.
+where l is the variance of the rows along the eigenvector, b is `_BEND`, and nu is half of the largest
+eigenvalue of the noise of the first moments.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -32,19 +35,20 @@ from ..privacy.certificate.certificate import Certificate
 from .penalty import forecast_penalty, plan_penalty, public_spectrum
 from .request import Plan, PlanRequest
 
-REGULARIZATION = 1e-6  # rho / (C N): the rule stops in time, so that nothing else need hold the model back
-_UNEVEN = 1.8  # sum t^4 / (sum t^2)^2, in units of one over the number of gradients
-_BEND = 0.15  # E psi', about
-_CLEARLY = 0.4  # forecasts may be wrong by a factor of 2.5: closer ones do not tell which is better
-_WHITENED = 1e-12  # the same in whitened coordinates, in which a model may be long
+REGULARIZATION = 1e-6  # rho / (C N): descent stops early, so the model needs very little regularisation
+_UNEVEN = 1.8  # sum t^4 / (sum t^2)^2, times the number of gradients
+_BEND = 0.15  # the approximate mean of psi', the derivative of the clipped slope
+_CLEARLY = 0.4  # a forecast may be wrong by a factor of 2.5, so only a ratio below this decides
+_WHITENED = 1e-12  # rho / (C N) in whitened coordinates, where models may have a large norm
 
 
 def plan_masked(request: PlanRequest, reason: str = "") -> Plan:
-    """Masked descent within one budget for all sites; every number is fixed before the run.
+    """A plan of masked descent with one budget for all sites; every number is fixed before the run.
 
-    `reason` : why it was chosen, where another method might have been.
+    reason : a sentence on why masked descent was chosen, if another method was possible.
     """
-    method = request.method if isinstance(request.method, MaskedDescent) else _method(request)
+    given: Any = request.method  # a MaskedDescent if the user gave one; else None or a name
+    method: MaskedDescent = _method(request) if given is None or isinstance(given, str) else given
     sites, loss, C = request.graph.n, _loss(request), request.C or 1.0
     facts = PublicFacts(sites, sum(request.samples), max(request.samples), request.dimension, loss, 0.0)
     usual = method.usual_rounds(facts)
@@ -74,12 +78,16 @@ def plan_masked(request: PlanRequest, reason: str = "") -> Plan:
 
 
 def _method(request: PlanRequest) -> MaskedDescent:
-    """Masked descent for the budget."""
+    """Masked descent with the noise for the requested budget."""
     epsilon, sites, colluding = request.budget.epsilon, request.graph.n, request.colluding
+    if colluding is not None and colluding > 0 and sites == 1:
+        raise ParameterError(
+            f"`colluding` = {colluding} needs {colluding + 2} or more sites, but all rows belong to one site."
+        )
     if colluding is not None and colluding >= max(sites - 1, 1):
         raise ParameterError(
-            f"`colluding` must be from 0 to {sites - 2}, or None for all the others; got {colluding}. With "
-            f"{sites} sites, at least one other site must stay honest."
+            f"`colluding` must be from 0 to {sites - 2}, or None; got {colluding}. A number assumes that at "
+            f"least one of the {sites - 1} other sites is honest; None assumes that all of them collude."
         )
     if request.budget.delta == 0:
         raise ParameterError("`delta` must be above 0 with `colluding`; got 0: masked sums are never pure.")
@@ -92,7 +100,7 @@ def _method(request: PlanRequest) -> MaskedDescent:
 
 
 def _loss(request: PlanRequest) -> TrainingLoss:
-    """The loss to train: softmax for several classes, which share one release."""
+    """The loss to train: softmax for several classes, so that one release serves all classes."""
     if request.outputs == 1:
         return request.loss
     if not isinstance(request.loss, Logistic):
@@ -127,7 +135,7 @@ def _shown(certificate: Certificate) -> dict[str, str]:
 
 
 def plan_nobody(request: PlanRequest) -> Plan:
-    """Whitened descent, unless penalty perturbation is forecast to be clearly better."""
+    """The plan if sites trust no other site: whitened descent, or penalty perturbation if clearly better."""
     reason = penalty_reason(request)
     if reason:
         return _told(plan_penalty(request), f"Penalty perturbation: {reason}.")
@@ -141,13 +149,13 @@ def plan_nobody(request: PlanRequest) -> Plan:
 
 
 def _told(plan: Plan, reason: str) -> Plan:
-    """The plan, which says why its method was chosen."""
+    """The plan with the reason for its method added to `details` and `shown`."""
     details, shown = {**plan.details, "choice": reason}, {**plan.shown, "choice": reason}
     return replace(plan, details=details, shown=shown)
 
 
 def penalty_reason(request: PlanRequest) -> str:
-    """The reason why only penalty perturbation fits the request; empty if there is none."""
+    """Why only penalty perturbation fits the request; empty if whitened descent is possible, too."""
     budget = request.budget
     asked = ("noise", "effort", "proxy", "seed", "baseline", "output_noise", "data_norm")
     for name in asked:
@@ -169,7 +177,7 @@ def penalty_reason(request: PlanRequest) -> str:
 
 
 def forecast_whitened(request: PlanRequest, spectrum: tuple[Array, Array]) -> float:
-    """The excess loss of whitened descent, each site's own noise protecting its records."""
+    """The forecast excess loss of whitened descent if each site's own noise protects its records."""
     h, signal = spectrum
     strength, d = _strength(request), request.dimension
     shares = strength.shares(d)

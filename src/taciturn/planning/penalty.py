@@ -1,7 +1,7 @@
-"""The planner of penalty perturbation: the shape is a choice, made on public rows; the noise is exact.
+"""The planner of penalty perturbation. Public rows decide the shape (rounds, penalty, relative noise).
 
-A closed-form model of the released mean ranks the shapes ("quick"); the best ones are then run on the public
-rows ("full"). The noise is calibrated on the functions that make the certificate.
+A closed-form forecast of the released mean ranks the shapes (effort "quick"); with effort "full", the best
+shapes are then run on the public rows. The size of the noise comes from the functions of the certificate.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .search import ROUNDS, Ranked, fewest_rounds, search
 from .shapes import PlannedNetwork
 from .whitening import left_budget, may_whiten, planned_moments, whitened_proxy
 
-_GOOD = 1.04  # fewer rounds are taken where they are predicted to cost no more than this
+_GOOD = 1.04  # prefer fewer rounds if their forecast loss is at most this times the best forecast
 
 
 def plan_penalty(request: PlanRequest) -> Plan:
-    """Penalty perturbation within every site's budget."""
+    """The plan of penalty perturbation that stays within every site's budget."""
     full = request.effort != "quick"
     if request.baseline and not full:
         raise ParameterError("`baseline` must be left out with effort 'quick': nothing is run on the proxy.")
@@ -77,14 +77,14 @@ def plan_penalty(request: PlanRequest) -> Plan:
 
 
 def public_spectrum(request: PlanRequest) -> tuple[Array, Array]:
-    """Curvatures of the public rows, and the squares of the solution along each."""
+    """Eigenvalues of the Hessian on the public rows; squared components of the solution along each."""
     return _proxy(request, _network(request), full=False).spectrum(request.loss)
 
 
 def forecast_penalty(request: PlanRequest) -> float:
-    """The excess loss of the best shape with Gaussian noise, in whitened coordinates where they may be used.
+    """The forecast excess loss of the best shape with Gaussian noise; inf if no noise is enough.
 
-    inf where no noise is enough.
+    If whitened coordinates may be used, the smaller of the forecasts with and without them.
     """
     network, run = _network(request), _run_facts(request)
     rows = _proxy(request, network, full=False)
@@ -107,12 +107,12 @@ def _pays(
     raw: tuple[PlannedNetwork, Proxy],
     better: tuple[PlannedNetwork, Proxy],
 ) -> bool:
-    """Whether whitened coordinates are forecast to do better."""
+    """Whether the forecast excess loss is lower in whitened coordinates."""
     return _forecast(request, run, *better) < _forecast(request, run, *raw)
 
 
 def _with_moments(run: RunFacts, tables: SumTables) -> RunFacts:
-    """The facts of a run that releases moments of the rows first."""
+    """The facts of a run whose first rounds release moments of the rows."""
     return replace(
         run,
         rounds=run.rounds + tables.rounds,
@@ -178,7 +178,7 @@ def _coordinates(chosen: Blueprint) -> str:
 
 
 def _starts(schedules: tuple[Geometric, ...]) -> str:
-    """Schedules of all sites in a few words."""
+    """A short text for the schedules of all sites."""
     starts, ratio = [schedule.start for schedule in schedules], schedules[0].ratio
     low, high = min(starts), max(starts)
     each = f"{low:g}" if low == high else f"{low:g} to {high:g}, one per site"
@@ -186,7 +186,7 @@ def _starts(schedules: tuple[Geometric, ...]) -> str:
 
 
 def find_price(blueprint: Blueprint) -> Price:
-    """The site that sets the price of a blueprint, and what would lower it."""
+    """The site that needs the most noise, and what would lower that noise."""
     network, sites = blueprint.network, blueprint.network.n
     std = blueprint.gradient_noise()
     parts = np.square(network.weights * std)
@@ -206,7 +206,7 @@ def find_price(blueprint: Blueprint) -> Price:
 
 
 def _round_numbers(request: PlanRequest, moments: int) -> tuple[int, ...]:
-    """The numbers of rounds to try, beside those that release moments of the rows."""
+    """The numbers of rounds to try, without the rounds that release moments of the rows."""
     if request.rounds is not None:
         return (request.rounds - moments,)
     if request.max_rounds is None:
@@ -216,14 +216,14 @@ def _round_numbers(request: PlanRequest, moments: int) -> tuple[int, ...]:
 
 
 def _first_feasible(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Trial, ...]]:
-    """The first shape that can be drawn, fewest rounds first among those forecast to be nearly as good."""
+    """The first shape within the budget: the nearly best one with the fewest rounds, then by forecast."""
     drawn = (drawer(shape) for shape in fewest_rounds(ranked, _GOOD))
     chosen = next((blueprint for blueprint in drawn if blueprint is not None), None)
     return chosen, tuple(Trial(shape, score, None, None) for score, shape in ranked)
 
 
 def _network(request: PlanRequest) -> PlannedNetwork:
-    """The participants, their samples and their budgets."""
+    """The sites with their samples, degrees and budgets, as the search takes them."""
     return PlannedNetwork(
         samples=np.array(request.samples, dtype=np.int64),
         degrees=request.graph.degrees,
@@ -234,7 +234,7 @@ def _network(request: PlanRequest) -> PlannedNetwork:
 
 
 def _run_facts(request: PlanRequest) -> RunFacts:
-    """The facts that hold for every shape; the rest is filled in for each shape."""
+    """The facts of the run that are the same for every shape; `draw_blueprint` sets the others."""
     person = request.unit == "person"
     return RunFacts(
         method="penalty",
@@ -255,12 +255,12 @@ def _run_facts(request: PlanRequest) -> RunFacts:
 
 
 def _noises(request: PlanRequest) -> tuple[str, ...]:
-    """The kinds to try; in many dimensions norm noise never does better than Gaussian noise."""
+    """The kinds of noise to try; with many features norm noise is never better than Gaussian noise."""
     noise, delta = request.noise, request.budget.delta
     if request.unit == "person" and (noise == "norm" or delta == 0):
         raise ParameterError(
-            f"`noise` must be 'gaussian' or 'best', and `delta` above 0, for persons: a promise for them "
-            f"needs Gaussian noise; got {noise or 'best'!r} and {delta:g}."
+            f"`noise` must be 'gaussian' or 'best', and `delta` above 0, with unit 'person', which needs "
+            f"Gaussian noise; got {noise or 'best'!r} and {delta:g}."
         )
     if delta == 0:
         if noise == "gaussian":
@@ -273,7 +273,7 @@ def _noises(request: PlanRequest) -> tuple[str, ...]:
 
 
 def _proxy(request: PlanRequest, network: PlannedNetwork, full: bool) -> Proxy:
-    """Public rows: as many as the sites will hold in a rehearsal, and a quarter more to score on."""
+    """The public rows; for trial runs (`full`), as many as all sites use, and a quarter more for scoring."""
     d, loss, given = request.dimension, request.loss, request.proxy
     if isinstance(given, tuple | list):
         return read_proxy(*given, d, loss)

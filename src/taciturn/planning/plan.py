@@ -1,4 +1,4 @@
-"""plan: from a budget to a method, its noise and its rounds, whose certificate stays within the budget."""
+"""plan: choose a method, its noise and its rounds, such that the certificate is within a given budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..core import checks
 from ..core.errors import ParameterError
 from ..data.tables.schema import Schema
 from ..graph import Graph, GraphLike
-from ..objective import Logistic, Loss
+from ..objective import Logistic, Loss, one_blas_thread
 from .calibration import EpsilonBudget
 from .given import plan_given, plan_unprotected
 from .masked import plan_masked, plan_nobody
@@ -24,7 +24,8 @@ P = ParamSpec("P")
 
 
 class Planner(NamedTuple):
-    """How a plan is found, where it applies, and which parameters would have no effect there, and why."""
+    """The function `find`; the case in which it is used, as text; and the parameters that it refuses because
+    they would have no effect, each with the reason."""
 
     find: Callable[[PlanRequest], Plan]
     where: str
@@ -49,11 +50,11 @@ _GIVEN = Planner(
     "with `method`",
     dict.fromkeys(("max_rounds", "whiten", *_SEARCH), "the method and `rounds` determine everything"),
 )
-_UNPROTECTED = Planner(plan_unprotected, "for epsilon = inf", {})  # which overrules all that is promised
+_UNPROTECTED = Planner(plan_unprotected, "for epsilon = inf", {})  # without privacy no parameter is refused
 
 
 def planner_for(request: PlanRequest) -> Planner:
-    """The one place that chooses a planner for a request."""
+    """The planner for a request. No other function makes this choice."""
     if math.isinf(max(request.budget.epsilon)):
         return _UNPROTECTED
     if request.method == PENALTY:
@@ -66,23 +67,28 @@ def planner_for(request: PlanRequest) -> Planner:
                 "`method` and `colluding` exclude each other: a MaskedDescent has its own `colluding`."
             )
         return _GIVEN
-    if request.colluding is not None or request.graph.n == 1:  # one site alone adds up sums
+    if request.colluding is not None or request.graph.n == 1:  # a single site uses masked descent, too
         return _MASKED
     return _NOBODY if request.choose else _PENALTY
 
 
 def find_plan(request: PlanRequest, *, recall: bool = False) -> Plan:
-    """The plan for a request. It follows from public numbers, so `recall` may take one found before."""
+    """The plan for a request, computed from public numbers only.
+
+    With `recall`, an equal request returns the plan that was found before. The search uses one BLAS thread,
+    because the last bits of a matrix product depend on the number of threads.
+    """
     request = request.checked()
     planner = planner_for(request)
     request.refuse(planner.refused, planner.where)
-    if not recall:
-        return planner.find(request)
-    try:
-        hash(request)
-    except TypeError:  # a list of schedules
-        return planner.find(request)
-    return _recall(planner.find, request)
+    with one_blas_thread():
+        if not recall:
+            return planner.find(request)
+        try:
+            hash(request)
+        except TypeError:  # a list of schedules cannot be hashed
+            return planner.find(request)
+        return _recall(planner.find, request)
 
 
 @functools.lru_cache(maxsize=128)
@@ -103,7 +109,7 @@ class _PlanCall(Protocol[P]):
 
 
 def _or_of_a_model(function: Callable[P, Plan]) -> _PlanCall[P]:
-    """Also takes a regression in place of numbers, and asks it."""
+    """Let `plan` also take a regression model as its first argument; it then calls the model's `plan`."""
 
     @functools.wraps(function)
     def plan(*args: Any, **kwargs: Any) -> Any:
@@ -145,47 +151,51 @@ def plan(
 ) -> Plan:
     """Choose a method, its noise and its rounds for a budget.
 
-    `plan(model, records=...)` with a `PrivateGLM` is `model.plan(records=...)`: how large the standard errors
-    of a regression will be.
+    `plan(model, records=...)` with a `PrivateGLM` is `model.plan(records=...)`, which forecasts the standard
+    errors of a regression.
 
-    A parameter that would have no effect is refused: those of the search have none with `colluding`.
+    A parameter that would have no effect is refused; for example `effort` together with `colluding`.
 
     Parameters
     ----------
-    epsilon, delta : what the whole run may cost any one record, or person; one epsilon for all sites, or one
-        for each. delta = 0 asks for a pure guarantee, with norm noise; None takes a tenth of one over the
-        number of records or persons, and at most 1e-5.
-    samples : B_i, one number for all sites or one for each; persons where they are the `unit`.
-    graph : the links between sites; the name of a family where `samples` has one entry per site.
-    dimension : d, an intercept included.
-    colluding : None trusts no other site: penalty perturbation, which holds whatever the other sites do. A
-        number trusts all but so many of them: masked descent, about as good as a trusted centre.
-    C, regularization : the weight of the loss and rho; only their ratio matters, to each other and to the
-        penalty, so "auto" takes C = 1 and hardly any rho.
-    noise : "gaussian", "norm", or whichever should do better.
-    rounds, max_rounds : exactly so many, or at most so many; at most one of the two.
-    effort : "quick" trusts a closed-form model; "full", the default, also runs the best shapes on the proxy.
-    proxy : public rows to choose on: a `Schema` to generate them from, or (X, y); by default they are
-        generated from `dimension`. Never the private data.
-    outputs : models trained at once, K for one-vs-rest: releases per round. With `colluding`, the classes of
-        softmax.
-    output_noise : False leaves out the little noise that covers the solver's error; the certificate is then
-        idealised.
-    real : False makes the certificate that of `simulate`; by default it counts what a real run adds, whole
-        numbers on a grid.
+    epsilon, delta : the privacy budget of the whole run, for any one record or person. `epsilon` is one
+        number for all sites, or one for each site. delta = 0 asks for a pure guarantee, with norm noise;
+        delta = None takes 1 / (10 * number of records or persons), and at most 1e-5.
+    samples : B_i, the number of records of each site: one number for all sites, or one for each site. With
+        unit "person", the number of persons.
+    graph : the links between sites; or the name of a graph family, if `samples` has one entry per site.
+    dimension : d, the number of features, including an intercept.
+    colluding : None trusts no other site: the plan is penalty perturbation, whose guarantee holds whatever
+        the other sites do. A number c assumes that at most c of the other sites collude: the plan is masked
+        descent, which is about as accurate as with a trusted centre.
+    C, regularization : the weight of the loss, and rho. Only the ratios of C, rho and the penalty matter, so
+        "auto" takes C = 1 and a very small rho.
+    noise : "gaussian", "norm", or "best": the kind with the better forecast.
+    rounds, max_rounds : the exact number of rounds, or the largest; give at most one of the two.
+    effort : "quick" uses a closed-form forecast; "full", the default, also runs the best shapes on the proxy.
+    proxy : public rows on which plans are compared: (X, y), or a `Schema` from which rows are generated. By
+        default rows are generated from `dimension`. Never pass the private data.
+    outputs : the number of models trained at once (K for one-vs-rest), each with one release per round. With
+        `colluding`, the number of classes of softmax.
+    output_noise : False leaves out the small noise that covers the solver's error. The certificate is then
+        idealised: it assumes an exact solver.
+    real : False gives the certificate of a run with `simulate`. By default the certificate also covers the
+        discrete noise on a grid that a real run adds.
     data_norm : X, the public bound on the norm of every row; 1 by default.
-    seed : of the proxy and its runs, 0 by default; the same seed gives the same plan.
-    large_delta : allows a delta above one over the number of all records, or persons.
-    unit : what one promise covers: a record, or a person with all rows that are theirs, in any number and at
-        one site. That needs Gaussian noise or `colluding`.
-    whiten : True learns better coordinates from noisy moments of the rows first, False does not. By default
-        masked descent does where that should pay, and penalty perturbation does not.
-    baseline : False leaves out the loss without privacy on the same public rows, which effort "full" adds.
+    seed : the seed for the proxy rows and the runs on them, 0 by default; the same seed gives the same plan.
+    large_delta : allows a delta above 1 / (number of all records or persons).
+    unit : what the guarantee protects: one record; or one person with all of the person's rows, of which
+        there may be any number, but at one site only. The unit "person" needs Gaussian noise or `colluding`.
+    whiten : True first learns better (whitened) coordinates from noisy moments of the rows; False does not.
+        By default masked descent learns them if they are expected to help; penalty perturbation does not.
+    baseline : by default, effort "full" also computes the loss without privacy on the public rows. False
+        skips this.
 
     Returns
     -------
     Plan
-        method, rounds, C, regularization, tol: ready for `simulate`; certificate, price, tried, to_dict().
+        `method`, `rounds`, `C`, `regularization` and `tol` are arguments for `simulate`; `certificate`,
+        `price`, `tried` and `to_dict()` describe the plan.
 
     Examples
     --------

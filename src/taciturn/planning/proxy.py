@@ -1,7 +1,7 @@
-"""Public stand-ins for private rows: generated from the dimension or the schema, or given by the user.
+"""Proxy rows: public rows in place of the private ones, generated from public facts or given by the user.
 
-A plan is chosen by trying it on these, never on the private data: choosing a schedule by looking at what it
-does to the records would itself be a release.
+Plans are compared on proxy rows, never on the private rows: a choice that depends on the private rows would
+itself be a release about them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ..data.tables.schema import Schema
 from ..objective import Loss, Problem
 from ..rng import SeededStreams
 
-_SPREAD = 2.0  # standard deviation of the margins: how well the proxy's classes can be told apart
-_LEAN = -1.0  # their mean: one class is the rarer one
+_SPREAD = 2.0  # standard deviation of the margins: it determines how well the classes can be separated
+_LEAN = -1.0  # mean of the margins: below 0, so the class +1 is rarer
 
 
 @dataclass(frozen=True, eq=False)
 class Proxy:
-    """Rows of norm at most 1, labels, the model that made them, and where they come from."""
+    """Rows X of norm at most 1, labels y, the true model (`truth`) of the labels, and the rows' origin."""
 
     X: Array
     y: Array
@@ -34,9 +34,11 @@ class Proxy:
     origin: str
 
     def spectrum(self, loss: Loss) -> tuple[Array, Array]:
-        """Eigenvalues h of the mean curvature at the truth, and the squares of the truth along each.
+        """Eigenvalues h of the mean Hessian of the loss at the true model, and the squared component of the
+        true model along each eigenvector.
 
-        From some of the rows; only the directions that they know, since the others carry no loss.
+        A subset of the rows is used, and only eigenvectors in their span: other directions do not change the
+        loss.
         """
         some = slice(2_000 if self.X.shape[1] <= 600 else 400)
         X, y = self.X[some], self.y[some]
@@ -53,10 +55,10 @@ class Proxy:
 
 
 def generate_proxy(d: int, rows: int, kind: str, *, schema: Schema | None = None, seed: int = 0) -> Proxy:
-    """A table like those that people encode: some numbers, some categories, linked by a hidden factor.
+    """Generate rows like typical encoded data: numeric and categorical columns with a common hidden factor.
 
-    Without a schema about a third of the columns are numbers and the others have eight values each. Rows are
-    clipped to norm 1, as the encoder does.
+    Without a schema, about a third of the columns are numeric; the others are categories of eight values.
+    Rows are clipped to norm 1, like the rows of the encoder.
     """
     d, rows = checks.whole("dimension", d, least=1), checks.whole("rows", rows, least=2)
     generator = SeededStreams(seed).generator(repeat=0, site=0, purpose="proxy", t=1)
@@ -74,7 +76,7 @@ def generate_proxy(d: int, rows: int, kind: str, *, schema: Schema | None = None
 
 
 def read_proxy(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
-    """Rows that the user declares public, with the model that fits them; shuffled as they come."""
+    """A proxy from rows that the user declares public, in shuffled order, with the model fitted to them."""
     features, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if features.ndim != 2 or features.shape != (len(labels), d):
         raise DataError(f"`proxy` must be (X, y) with X of {d} columns, one row per label.")
@@ -88,7 +90,10 @@ def read_proxy(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
 
 
 def _widths(d: int, schema: Schema | None) -> list[int]:
-    """How many features each column becomes; 0 for a number. A constant fills what is left."""
+    """The number of one-hot features of each column; 0 marks a numeric column, which becomes one feature.
+
+    The features that are left over, such as an intercept, are constant.
+    """
     if schema is not None:
         widths = [_values(field) for field in schema]
         width = sum(max(1, entry) for entry in widths)
@@ -109,7 +114,7 @@ def _values(field: Field) -> int:
 
 
 def _table(widths: list[int], d: int, rows: int, generator: np.random.Generator) -> Array:
-    """Numbers in (0, 1) and one-hot categories, some values of which are rare."""
+    """Rows with numeric features in (0, 1) and one-hot categories; some categories are rare."""
     X = np.ones((rows, d))
     hidden = generator.standard_normal(rows)
     start = 0
@@ -130,7 +135,7 @@ def _table(widths: list[int], d: int, rows: int, generator: np.random.Generator)
 
 
 def _model(X: Array, generator: np.random.Generator) -> Array:
-    """A random model whose margins have mean `_LEAN` and spread `_SPREAD`."""
+    """A random model whose margins have mean `_LEAN` and standard deviation `_SPREAD`."""
     weights = generator.standard_normal(X.shape[1])
     mean = X.mean(axis=0)
     level = mean / max(float(mean @ mean), 1e-12)
@@ -140,6 +145,6 @@ def _model(X: Array, generator: np.random.Generator) -> Array:
 
 
 def rows_per_site(samples: NDArray[np.int64], d: int) -> NDArray[np.int64]:
-    """How many proxy rows each site gets: its own number, or its share of what is worth the time."""
+    """The number of proxy rows of each site: its number of samples, or fewer to save time."""
     most = max(400, min(20_000, 4_000_000 // d))
     return np.minimum(samples, max(20, most // len(samples)))

@@ -1,4 +1,4 @@
-"""Rehearsal: runs of a blueprint on public proxy rows, scored by the released average on held-out rows."""
+"""Rehearsal: run blueprints on public proxy rows, and score the released average on held-out rows."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from ..runtime.simulate import simulate
 from .blueprint import Blueprint
 from .proxy import Proxy, rows_per_site
 from .request import Trial
+from .search import stable_digits
 from .shapes import PlannedNetwork, RunShape
 
 Drawer = Callable[[RunShape], Blueprint | None]
 
 _REPEATS = 4
-_WEAK = 1e-3  # rho / N of the comparison without privacy
-_NEAR = 1.002  # tolerance on the best loss within which fewer rounds are preferred
-_WORTH = 1.6  # multiple of the best predicted excess loss up to which a shape is run
+_WEAK = 1e-3  # rho / N of the model without privacy, for comparison
+_NEAR = 1.002  # prefer fewer rounds if their loss is at most this times the best loss
+_WORTH = 1.6  # run a shape if its predicted excess loss is at most this times the best one
 
 
 class Rehearsal:
-    """Proxy rows dealt to the sites once, for every blueprint that is tried."""
+    """Proxy rows divided among the sites; every blueprint is tried on the same division."""
 
     def __init__(self, network: PlannedNetwork, graph: Graph, loss: Loss, proxy: Proxy, seed: int) -> None:
         self._network, self._graph, self._loss, self._seed = network, graph, loss, seed
@@ -44,20 +45,20 @@ class Rehearsal:
     def choose(
         self, ranked: Sequence[tuple[float, RunShape]], drawer: Drawer
     ) -> tuple[Blueprint | None, tuple[Trial, ...]]:
-        """Run the shapes that are predicted to do well, then steps around the best; the best of all."""
+        """Run the shapes with the best forecasts, then variants of the best one; return (best, trials)."""
         limit = self._limit
         worth = [entry for entry in ranked if entry[0] <= _WORTH * ranked[0][0]][:limit]
         results = self._run(worth, drawer)
         if results:
-            best = min(results, key=lambda entry: entry[1].loss or np.inf)[1].shape
+            best = min(results, key=lambda entry: _loss(entry[1]))[1].shape
             around = [replace(best, pull=best.pull * step) for step in (0.6, 1.6)]
             results += self._run([(np.nan, shape) for shape in around[: limit // 2]], drawer)
         if not results:
             return None, ()
-        least = min(entry[1].loss or np.inf for entry in results)
-        good = [entry for entry in results if (entry[1].loss or np.inf) <= _NEAR * least]
-        chosen = min(good, key=lambda entry: (entry[1].shape.rounds, entry[1].loss))[0]
-        return chosen, tuple(sorted((entry[1] for entry in results), key=lambda tried: tried.loss or np.inf))
+        least = min(_loss(entry[1]) for entry in results)
+        good = [entry for entry in results if _loss(entry[1]) <= _NEAR * least]
+        chosen = min(good, key=lambda entry: (entry[1].shape.rounds, _loss(entry[1])))[0]
+        return chosen, tuple(sorted((entry[1] for entry in results), key=_loss))
 
     def _run(
         self, entries: Sequence[tuple[float, RunShape]], drawer: Drawer
@@ -73,7 +74,7 @@ class Rehearsal:
         return results
 
     def baseline(self) -> float:
-        """The mean loss of the best model without privacy, on held-out rows."""
+        """The mean loss on held-out rows of the best model without privacy."""
         sites = len(self._sites)
         problem = Problem(self._sites, loss=self._loss, C=1.0, regularization=_WEAK * sites)
         loss, _ = self._held.metrics(problem.optimum(tol=1e-6)[None])
@@ -96,3 +97,8 @@ class Rehearsal:
         )
         loss, quality = self._held.metrics(network_average(run.coef, blueprint.weights))
         return float(loss.mean()), float(quality.mean())
+
+
+def _loss(tried: Trial) -> float:
+    """The loss by which shapes are compared, without its last digits."""
+    return stable_digits(tried.loss or np.inf)

@@ -27,23 +27,24 @@ from ..privacy.marks import PLANNED
 from .calibration import EpsilonBudget
 from .shapes import RunShape
 
-_DELTA = 1e-5  # delta of a certificate if a pure guarantee was requested
+_DELTA = 1e-5  # the delta of the certificate if the requested delta is 0
 PENALTY = "penalty"
-"""The one method that may be asked for by its name."""
+"""The only method that a request may give by its name."""
 _DEFAULTS = {"noise": "'best'", "C": "'auto'", "regularization": "'auto'"}
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """Public numbers of a run, and what is asked of it; None leaves a choice to the planner.
+    """The public numbers of a run and the requirements on its plan; None lets the planner choose a value.
 
-    constant : the public value of the last column, where every row has the same one (an intercept).
-    known_mu : prefer noise whose mu is known: the run is charged to a budget that adds up squares of mu.
-    choose : without `colluding`, choose the method with the better forecast; otherwise the paper's.
-    whiten : learn better coordinates from moments of the rows first. None: where it should pay, but for the
-        paper's method only with `choose`.
-    additive : the model must be a sum of its columns' effects. The paper's method on whitened rows gives no
-        such model, because it shortens long rows.
+    constant : the public value of the last column if it is the same in every row (an intercept), else None.
+    known_mu : prefer noise with a known mu, because the run is charged to a budget that adds squares of mu.
+    choose : without `colluding`: True chooses the method with the better forecast, False takes the paper's
+        method (penalty perturbation).
+    whiten : whether to learn better (whitened) coordinates from moments of the rows first. None does so if
+        it is expected to help; for the paper's method, only with `choose`.
+    additive : the model must be a sum of functions of single columns. The paper's method on whitened rows
+        gives no such model, because it scales down long rows.
     """
 
     budget: EpsilonBudget
@@ -74,7 +75,7 @@ class PlanRequest:
     additive: bool = False
 
     def checked(self) -> PlanRequest:
-        """The same request with every value in its proper type, or one line that names what is wrong."""
+        """The same request with every value converted to its type; raises if a value is invalid."""
         if self.rounds is not None and self.max_rounds is not None:
             raise ParameterError(
                 f"`rounds` and `max_rounds` exclude each other; got {self.rounds} and {self.max_rounds}."
@@ -115,7 +116,7 @@ class PlanRequest:
             )
 
     def refuse(self, reasons: Mapping[str, str], where: str) -> None:
-        """Raise for the first of these parameters that was given: it would have no effect."""
+        """Raise if one of these parameters was given, because it would have no effect; `reasons` says why."""
         for name, reason in reasons.items():
             value = getattr(self, name)
             if value is not None and not (name == "baseline" and value is False):
@@ -127,7 +128,7 @@ class PlanRequest:
     def forecast(
         self, method: Method, rounds: int, loss: TrainingLoss, C: float, rho: float, tol: float | None
     ) -> Certificate:
-        """The cost of a run of the method; every number is fixed in advance."""
+        """The certificate of a run of the method, computed from its settings before the run."""
         classes = loss.classes if isinstance(loss, Softmax) else 1
         prepared = method.prepare(self.network(loss, C, rho), rounds, RunOptions(tol=tol))
         simulated, outputs = self.real is False, self.outputs if classes == 1 else 1
@@ -135,7 +136,7 @@ class PlanRequest:
         return prepared.forecast(run, self.budget.delta or _DELTA)
 
     def network(self, loss: TrainingLoss, C: float, rho: float) -> Network:
-        """The public facts of the sites."""
+        """The public facts about the sites, as a method takes them."""
         n, person, samples = self.graph.n, self.unit == "person", self.samples
         classes = loss.classes if isinstance(loss, Softmax) else 1
         return Network(
@@ -155,7 +156,7 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class Trial:
-    """A shape, its predicted excess loss, and the loss and accuracy of its runs on the proxy, if any."""
+    """A shape, its forecast excess loss, and the loss and accuracy on the proxy (None if it was not run)."""
 
     shape: RunShape
     predicted: float | None
@@ -165,12 +166,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Price:
-    """The site that needs the most noise, and what would relieve it.
+    """The site that needs the most noise, and what would lower that noise.
 
-    share : this site's share of the noise variance of the average.
-    edge, rows : the site's epsilon if the same run had one more link there (None where it has all), or twice
-        the rows. `noise` is the factor on its noise, within the same budget, that twice the rows allow.
-    counted : what `samples` are: rows, or persons.
+    share : this site's share of the noise variance in the released average.
+    edge : the site's epsilon in the same run if it had one more link; None if it is linked to all sites.
+    rows : the site's epsilon in the same run if it had twice as many rows.
+    noise : the factor on the site's noise, within the same budget, if it had twice as many rows.
+    counted : the unit of `samples`: "rows" or "persons".
     """
 
     site: int
@@ -184,36 +186,36 @@ class Price:
     counted: str = "rows"
 
     def sentence(self) -> str:
-        """The text for people."""
+        """The price as a few sentences."""
         link = (
-            "the site already has every link"
+            "The site is linked to every other site already."
             if self.edge is None
-            else f"with one more link it would cost {format_cost(self.edge)}"
+            else f"With one more link the run would cost {format_cost(self.edge)}."
         )
         return (
-            f"Site {self.site} ({self.samples:,} {self.counted}, degree {self.degree}) sets the price: "
-            f"it adds {self.share:.0%} of the noise in the average. The run costs epsilon "
-            f"{format_cost(self.epsilon)} there; {link}; with twice the {self.counted} it would cost "
-            f"{format_cost(self.rows)}, or the same epsilon with {self.noise:.2g} times the noise."
+            f"Site {self.site} ({self.samples:,} {self.counted}, degree {self.degree}) sets the price of "
+            f"the run: epsilon {format_cost(self.epsilon)}. It adds {self.share:.0%} of the noise in the "
+            f"average. {link} With twice the {self.counted} the run would cost {format_cost(self.rows)}, or "
+            f"the same epsilon with {self.noise:.2g} times the noise."
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """A run that stays within its budget; nothing has been run, and nothing is spent.
+    """A plan of a run within a budget. Making the plan runs nothing and spends nothing.
 
-    method, rounds, C, regularization : what `simulate`, `train` and `Problem` take.
-    tol : the solver's tolerance that the certificate counts on; None for a method that solves nothing.
-    weights : of the sites in the released average, `network_average(run.coef, plan.weights)`.
-    loss : what one run trains on.
+    method, rounds, C, regularization : arguments for `simulate`, `train` and `Problem`.
+    tol : the solver's tolerance that the certificate assumes; None for a method without a solver.
+    weights : the weights of the sites in the released average, for `run.decide(X, plan.weights)`.
+    loss : the loss that one run minimises.
     together : True if one run serves all outputs (with `Softmax`); False if each output has its own run.
-    certificate : what the run will have cost, computed from the settings.
-    epsilon, delta : what was asked for, one epsilon per site.
+    certificate : the privacy cost of the run, computed from the settings.
+    epsilon, delta : the requested budget, with one epsilon per site.
     tried, baseline : the shapes that were compared, and the loss without privacy on the same public rows.
-    for_estimator, for_job, for_site : the method's own settings as an estimator takes them, as the job of a
-        network states them, and as each site keeps them to itself (a list has one entry per site).
-    details, shown : further entries of `to_dict` and of the table for people.
-    find_price : computes `price`, if one site sets it.
+    for_estimator, for_job, for_site : the method's own settings as arguments of an estimator, as entries of a
+        job file, and as private settings of each site (a list has one entry per site).
+    details, shown : further entries of `to_dict`, and of the displayed table.
+    find_price : a function that computes `price`; None if all sites add the same noise.
     """
 
     method: Method
@@ -247,15 +249,15 @@ class Plan:
 
     @cached_property
     def price(self) -> Price | None:
-        """The site that needs the most noise, and what would relieve it; None where all add the same."""
+        """The site that needs the most noise, and what would lower it; None if all sites add equal noise."""
         return None if self.find_price is None else self.find_price()
 
     def sentence(self) -> str:
-        """The cost of the choice, as text."""
+        """One or two sentences about the plan: the price, or else `words`."""
         return self.words if self.price is None else self.price.sentence()
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON; schedules and noises as they are typed in every file."""
+        """The plan as JSON values; schedules and noises have the same form as in job files."""
         run, price = self.certificate.run, self.price
         return {
             **self.for_job,
@@ -274,11 +276,11 @@ class Plan:
         }
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """`to_dict()` as JSON text."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def facts(self) -> dict[str, str]:
-        """The plan for people, as names and values."""
+        """The plan as names and values for display."""
         epsilon = self.certificate.epsilon if self.delta > 0 else self.certificate.pure_epsilon
         return {
             "epsilon": f"{format_cost(epsilon)} at delta = {format_delta(self.delta)}",
@@ -301,11 +303,11 @@ class Plan:
 
 
 def unless_auto(value: Any) -> Any:
-    """The value, or None for "auto", which leaves the choice to the planner."""
+    """The value; None for "auto", so that the planner chooses."""
     return None if isinstance(value, str) and value == "auto" else value
 
 
 def one_or_all(entries: Sequence[Any]) -> Any:
-    """A list, or its only value."""
+    """One value if all entries are equal, else the list of the entries."""
     values = list(entries)
     return values[0] if all(value == values[0] for value in values) else values

@@ -1,16 +1,16 @@
-"""Search: the best shape of every number of rounds, by the forecast.
+"""Search for the shapes with the smallest forecast excess loss, one for every number of rounds.
 
-Forecast: how good the released average of a shape should be, in closed form.
-
-Along an eigenvector of the curvature with eigenvalue h, and divided by C, a site that hears the mean of
-the network does in each round, with kappa = 2 eta V,
+The forecast is a closed form for the excess loss of the released average. Take an eigenvector of the Hessian
+with eigenvalue h, divide everything by C, and let kappa = 2 eta V. If a site received the mean of the
+network, its component f(t) along the eigenvector in round t would satisfy
 
     (h + rho/N + kappa) f(t) = h f* + kappa (f(t-1) + mean(t-1)) / 2 - noise(t)
 
-where the dual variables, which cancel over the network, are left out. That is linear, so bias and variance
-of the average follow from the spectrum. Where all sites are alike, their mean is a noisy proximal point. Few
-rounds are enough for it: T rounds at T kappa treat the weak directions as one round at kappa does, with the
-same noise, and pay less for the Jacobian, which sees kappa.
+without the dual variables, which cancel in the sum over the network. This equation is linear, so the bias and
+variance of the average follow from the eigenvalues. If all sites are alike, their mean follows a noisy
+proximal point method, for which few rounds are enough. T rounds at T kappa have the same effect on directions
+of small h as one round at kappa, with the same noise. They pay less for the Jacobian, whose privacy cost
+depends on kappa.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def search(
     rounds: Sequence[int] = ROUNDS,
     balanced: Sequence[bool] = (False,),
 ) -> Ranked:
-    """The best shape of every number of rounds, kind of noise and balance, best first, with its forecast."""
+    """(forecast, best shape) for every number of rounds, kind of noise and balance; best first."""
     found = []
     for T in rounds:
         for noise in noises:
@@ -52,12 +52,22 @@ def search(
                 shapes = _grid(network, run, RunShape(T, 1.0, 1.0, 1.0, noise, even))
                 scores = forecast(network, run, shapes, spectrum)
                 if np.isfinite(np.min(scores)):
-                    found.append(_refine(network, run, spectrum, shapes[int(np.argmin(scores))]))
-    return sorted(found, key=lambda entry: entry[0])
+                    found.append(_refine(network, run, spectrum, shapes[_best(scores)]))
+    return sorted(found, key=lambda entry: stable_digits(entry[0]))
+
+
+def stable_digits(score: float) -> float:
+    """The score to nine digits. Further digits can differ between processors and must not decide a plan."""
+    return float(f"{score:.9g}")
+
+
+def _best(scores: Array) -> int:
+    """The index of the smallest score; the first if several are equal."""
+    return int(np.argmin([stable_digits(score) for score in scores.tolist()]))
 
 
 def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
-    """Best first; but first of all the one with the fewest rounds among those nearly as good."""
+    """The shapes, best first; but of those within `slack` of the best, the one with fewest rounds leads."""
     if not ranked:
         return []
     good = [shape for score, shape in ranked if score <= slack * ranked[0][0]]
@@ -66,7 +76,8 @@ def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
 
 
 def _grid(network: PlannedNetwork, run: RunFacts, shape: RunShape) -> list[RunShape]:
-    """Coarse steps: pulls from where one sample bends the noise map by about 2, up to a stiff one."""
+    """A coarse grid of shapes. The smallest pull is one at which a sample's bend (its effect on the Jacobian)
+    is about 2."""
     lightest = float(np.min(network.pulls(shape) * network.samples))
     low = max(run.loss.curvature_bound, 1e-3) / lightest / 2
     return [
@@ -80,13 +91,13 @@ def _grid(network: PlannedNetwork, run: RunFacts, shape: RunShape) -> list[RunSh
 def _refine(
     network: PlannedNetwork, run: RunFacts, spectrum: tuple[Array, Array], shape: RunShape
 ) -> tuple[float, RunShape]:
-    """Small steps from a shape, as long as they help."""
+    """Improve a shape by small changes of one parameter at a time; return (forecast, shape)."""
     step, score = 1.25, float(forecast(network, run, [shape], spectrum)[0])
     for _ in range(6):
         near = _neighbours(shape, step)
         scores = forecast(network, run, near, spectrum)
-        best = int(np.argmin(scores))
-        if scores[best] < score:
+        best = _best(scores)
+        if stable_digits(scores[best]) < stable_digits(score):
             shape, score = near[best], float(scores[best])
         else:
             step = step**0.5
@@ -94,7 +105,7 @@ def _refine(
 
 
 def _neighbours(shape: RunShape, step: float) -> list[RunShape]:
-    """One choice changed at a time."""
+    """Shapes that differ from this shape in one parameter, by a factor of about `step`."""
     steps = [replace(shape, pull=shape.pull * factor) for factor in (step, 1 / step)]
     if shape.rounds > 1:
         for factor in (step**0.5, step**-0.5):
@@ -106,7 +117,7 @@ def _neighbours(shape: RunShape, step: float) -> list[RunShape]:
 def forecast(
     network: PlannedNetwork, run: RunFacts, shapes: Sequence[RunShape], spectrum: tuple[Array, Array]
 ) -> Array:
-    """Excess loss of the released average under shapes of equal rounds; inf where no noise is enough."""
+    """The forecast excess loss of each shape; inf if no noise is enough. All shapes have equal rounds."""
     groups = network.groups
     growth = np.stack([shape.growth ** np.arange(shape.rounds) for shape in shapes])[:, None, :]
     start = np.stack([network.pulls(shape)[groups.site] for shape in shapes])
@@ -119,9 +130,9 @@ def forecast(
 def _noise(
     network: PlannedNetwork, run: RunFacts, shapes: Sequence[RunShape], kappa: Array, strong: Array
 ) -> Array:
-    """About the standard deviation of a coordinate of the noise e, (shapes, groups, rounds)."""
+    """The approximate standard deviation of the noise per coordinate, (shapes, groups, rounds)."""
     at = network.groups.site
-    eta = network.C * kappa / 2  # as if V = 1: only their product matters
+    eta = network.C * kappa / 2  # as if V = 1, since only eta V matters
     k = bounds.sample_weight(network.C, eta, 1, network.samples[at][:, None])
     x = bounds.bend(k, bounds.least_eigenvalue(strong, eta, 1), run.loss.curvature_bound, run.data_norm)
     D = bounds.displacement(k, run.loss.slope_bound, run.data_norm)
@@ -136,7 +147,7 @@ def _noise(
 def _excess(
     spectrum: tuple[Array, Array], kappa: Array, variance: Array, strong: Array, groups: Groups
 ) -> Array:
-    """sum over modes of h (bias^2 signal + var) / 2 of the weighted average after the last round."""
+    """The sum of h (bias^2 signal + var) / 2 over all eigenvectors, for the average after the last round."""
     h, signal = spectrum
     possible = np.all(np.isfinite(variance), axis=(1, 2))
     variance = np.where(possible[:, None, None], variance, 0.0) / groups.size[:, None]

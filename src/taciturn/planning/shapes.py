@@ -1,4 +1,4 @@
-"""Shapes of a private run: everything that a plan chooses except the size of its noise, and the network."""
+"""RunShape: the choices of a plan except the size of its noise; PlannedNetwork: the inputs of a plan."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from ..core.types import Array
 from .calibration import EpsilonBudget
 
-_SPARE = 0.02  # rho/N as a share of the smallest kappa(1), where the regulariser is the planner's to choose
+_SPARE = 0.02  # if the planner chooses rho: rho / (N C) divided by the smallest kappa(1)
 _GROUPS = 5
 
 
 @dataclass(frozen=True)
 class RunShape:
-    """Everything that a plan chooses except the size of its noise.
+    """The choices of a plan of penalty perturbation, except the size of its noise.
 
-    pull : kappa(1) = 2 eta(1) V / C on average over the sites.
-    growth : eta(t) = eta(1) growth^(t-1).
-    tilt : the noise of round t is tilt^(t-1) times that of round 1, in units of the penalty.
-    balanced : eta_i V_i B_i is the same at every site, instead of eta_i.
+    pull : the mean over the sites of kappa(1) = 2 eta(1) V / C, which pulls a site's model to its neighbours.
+    growth : the penalty grows by this factor each round: eta(t) = eta(1) growth^(t-1).
+    tilt : noise / penalty is multiplied by this factor each round.
+    balanced : True if eta_i V_i B_i is the same at every site; False if eta_i is.
     """
 
     rounds: int
@@ -34,12 +34,12 @@ class RunShape:
     balanced: bool = False
 
     def relative(self) -> Array:
-        """The noise's shape over the rounds, (rounds,)."""
+        """The noise of each round divided by that of the first round, (rounds,)."""
         return np.asarray(self.tilt ** np.arange(self.rounds))
 
 
 class Groups(NamedTuple):
-    """Groups of similar sites: one representative of each, its size, and its share of the average."""
+    """For each group of similar sites: a typical site, the number of sites, and their total weight."""
 
     site: NDArray[np.intp]
     size: Array
@@ -48,7 +48,7 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlannedNetwork:
-    """The inputs of a plan: B_i, V_i, the budget, the weight of the loss, and rho (None: free)."""
+    """The inputs of a plan: B_i, the degrees V_i, the budget, C, and rho (None: the planner chooses it)."""
 
     samples: NDArray[np.int64]
     degrees: NDArray[np.int64]
@@ -62,13 +62,13 @@ class PlannedNetwork:
 
     @property
     def uneven(self) -> bool:
-        """Whether the sites differ so much that one penalty cannot suit them all."""
+        """Whether samples times degree differs so much that one penalty cannot suit all sites."""
         size = self.samples * self.degrees
         return bool(size.max() > 2 * size.min())
 
     @cached_property
     def weights(self) -> Array:
-        """The weights of the sites in the released average: equal, or by rows if these differ much."""
+        """The sites' weights in the released average: equal, or proportional to B_i if B_i varies much."""
         uneven = self.samples.max() > 2 * self.samples.min()
         return self.samples / self.samples.sum() if uneven else np.full(self.n, 1 / self.n)
 
@@ -82,12 +82,12 @@ class PlannedNetwork:
         return self.C * self.pulls(shape) / (2 * self.degrees)
 
     def regularization(self, shape: RunShape) -> float:
-        """rho: as given, or negligible beside the penalty."""
+        """rho as given; otherwise a rho that is negligible compared with the penalty."""
         return self.n * self.C * _SPARE * float(self.pulls(shape).min()) if self.rho is None else self.rho
 
     @cached_property
     def groups(self) -> Groups:
-        """A few groups of sites, from the most expensive to the cheapest; one group if all are alike."""
+        """The sites in at most `_GROUPS` groups of similar cost; one group if all sites are alike."""
         price = 1 / (self.samples * np.array(self.budget.epsilon))
         kind = np.unique(np.column_stack([price, self.degrees]), axis=0, return_inverse=True)[1].reshape(-1)
         order = np.lexsort((np.arange(self.n), kind))

@@ -1,4 +1,4 @@
-"""Whitened coordinates in a plan: the effect on a run of penalty perturbation, forecast on public rows."""
+"""Whitened coordinates for penalty perturbation: whether a plan may use them, and the rows in them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from .calibration import EpsilonBudget
 from .proxy import Proxy
 from .request import PlanRequest
 
+_GRID = 2.0**-30  # moments are rounded to this grid, which is far finer than their noise
+
 
 def whole_strength(request: PlanRequest) -> Strength:
-    """The signal strength of a run without trust between sites."""
+    """The signal strength of a run in which sites trust no other site."""
     mu = float(gaussian_mu(min(request.budget.epsilon), request.budget.delta))
     return Strength(sum(request.samples), mu, float(request.graph.n))
 
 
 def raw_reason(request: PlanRequest) -> str:
-    """Why penalty perturbation cannot use whitened coordinates here, or nothing."""
+    """Why penalty perturbation cannot use whitened coordinates here; empty if it can."""
     if request.budget.delta == 0:
         return "moments of the rows are never pure, and delta is 0"
     if request.outputs > 1:
@@ -34,18 +36,18 @@ def raw_reason(request: PlanRequest) -> str:
     if request.data_norm not in (None, 1.0):
         return "rows must have norm at most 1"
     if request.additive:
-        return "a model of curves must be a sum of them"
+        return "an additive model must be a sum of its curves"
     if request.graph.n < 2:
         return "there is one site"
     if (request.rounds or request.max_rounds or ROUNDS + 1) <= ROUNDS:
-        return f"{ROUNDS} rounds release moments of the rows, and no other is left"
+        return f"{ROUNDS} rounds release moments of the rows, and no round is left for training"
     return ""
 
 
 def may_whiten(request: PlanRequest) -> bool:
-    """Whether whitened coordinates are possible and were not ruled out; raises where they were asked for.
+    """Whether the plan may use whitened coordinates; raises if they are requested but impossible.
 
-    By default they need a rehearsal: on whitened rows the closed-form model often prefers a poor shape.
+    By default they need effort "full": on whitened rows the closed-form forecast often prefers a poor shape.
     """
     reason = raw_reason(request)
     if request.whiten and reason:
@@ -57,20 +59,23 @@ def may_whiten(request: PlanRequest) -> bool:
 
 
 def planned_moments(request: PlanRequest) -> tuple[float, SumTables]:
-    """mu of the moments of the rows, and every number of them."""
+    """(mu, tables): the privacy cost mu of the moments of the rows, and the tables of the moments' sums."""
     mu = math.sqrt(SHARE) * whole_strength(request).mu
     return mu, moments_of_rows(request.network(request.loss, request.C or 1.0, 1.0), mu)
 
 
 def left_budget(budget: EpsilonBudget, mu: float) -> EpsilonBudget:
-    """An estimate of the budget left after moments that cost mu; for choosing, not for charging."""
+    """An estimate of the budget left after moments of cost mu; used to choose a shape, not to charge."""
     whole = gaussian_mu(budget.epsilon, budget.delta)
     left = gaussian_epsilon(np.sqrt(np.maximum(whole**2 - mu**2, 0.0)), budget.delta)
     return EpsilonBudget(tuple(np.maximum(left, 1e-12).tolist()), budget.delta)
 
 
 def whitened_proxy(proxy: Proxy, tables: SumTables, seed: int) -> Proxy:
-    """The public rows as the run will see its own: in coordinates learnt from as noisy moments."""
+    """The public rows in whitened coordinates, which are learnt from moments as noisy as in the run.
+
+    The moments are rounded first: their last bits depend on the BLAS, and could change the coordinates a lot.
+    """
     program = tables.program
     rows = LocalObjective(
         proxy.X, np.sign(proxy.y) + (proxy.y == 0), loss=Logistic(), C=1.0, regularization=1.0, sites=1
@@ -78,7 +83,7 @@ def whitened_proxy(proxy: Proxy, tables: SumTables, seed: int) -> Proxy:
     share, state = program.private_half(rows, len(proxy.y)), program.start(1)
     generator = SeededStreams(seed).generator(repeat=0, site=0, purpose="proxy", t=3)
     for noise in program.noise:
-        moments = share.moments(state.coordinates[0])
+        moments = np.rint(share.moments(state.coordinates[0]) / _GRID) * _GRID
         state = program.advance(state, (moments + noise * generator.standard_normal(len(moments)))[None])
     at = state.coordinates[0]
     V = at.W / at.q

@@ -19,29 +19,32 @@ WORSE = "worse than a constant prediction"
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PrivateAnswer(ABC):
-    """One question's answer. Everything in it follows from released totals, and so costs nothing more."""
+    """The answer to one question. It is computed from released totals alone, so it costs no extra privacy."""
 
     stated: Certificate | None = None
 
     @property
     def certificate(self) -> Certificate:
-        """The cost of the whole job, including its other questions."""
+        """The certificate of the whole job, including its other questions."""
         if self.stated is None:
-            raise CertificateError("this answer has no certificate: it is part of another one.")
+            raise CertificateError(
+                "this answer has no certificate of its own: it is part of another answer. "
+                "Use the certificate of that answer."
+            )
         return self.stated
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """A heading."""
+        """The heading above the answer."""
 
     @abstractmethod
     def table(self) -> list[list[str]]:
-        """The column heads, and one line per result."""
+        """The table as texts: the column heads, then one line per result."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """The same as plain JSON values, with all digits."""
+        """The answer as plain JSON values, with all digits."""
 
     def plot(self) -> Picture | Drawing | None:
         """A plot of the answer, if it has one."""
@@ -57,7 +60,7 @@ class PrivateAnswer(ABC):
         return "\n".join([self.title, *lines])
 
     def note(self) -> str:
-        """What it cost, in one line."""
+        """The privacy cost of the answer, in one line."""
         return "" if self.stated is None else cost_line(self.stated)
 
     def csv(self) -> str:
@@ -67,7 +70,7 @@ class PrivateAnswer(ABC):
         return file.getvalue()
 
     def html(self) -> str:
-        """The table as HTML, with its cost below."""
+        """The table as HTML, with the privacy cost below it."""
         said = self.note() if self.stated is None else self.stated.statement()
         return f"<div>{self._html_table()}{_paragraphs(said)}</div>"
 
@@ -83,7 +86,7 @@ class PrivateAnswer(ABC):
         return f"{title}<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the table, or the facts of `notebook`, and what it cost."""
+        """What a notebook shows: the table, or the facts from `notebook`, and the privacy cost."""
         cost = self.note()
         said = "" if self.stated is None else self.stated.statement()
         if (found := self.notebook()) is not None:
@@ -92,7 +95,7 @@ class PrivateAnswer(ABC):
         return f"<div>{self._html_table()}{_paragraphs(cost)}{more}</div>"
 
     def notebook(self) -> tuple[dict[str, str], dict[str, str]] | None:
-        """Facts for a notebook, and small pictures of some of them; None: it shows the table."""
+        """Facts for a notebook, and small pictures for some of them. None: the notebook shows the table."""
         return None
 
 

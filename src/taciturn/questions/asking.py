@@ -1,4 +1,4 @@
-"""Asking: the questions of one job as one method with one budget, and its totals as their answers."""
+"""Asking: turns the questions of a job into one method with one budget, and the totals into answers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.canonical import plain
 from ..core.errors import ParameterError
 from ..core.types import Array
 from ..data.tables.column_types import Number
@@ -37,7 +38,7 @@ class Asking:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The columns that every question reads as plain numbers of the schema."""
+        """The needed columns that are numbers in the schema; empty if a question uses another schema."""
         if self.public.schema is None or any(one.by_other_schema for one in self.questions):
             return ()
         known = {field.name for field in self.public.schema if isinstance(field, Number)}
@@ -45,11 +46,11 @@ class Asking:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The marks about the questions in the certificate."""
+        """The marks (warnings) that the questions add to the certificate."""
         return tuple(dict.fromkeys(mark for one in self.questions for mark in one.marks(self.public)))
 
     def method(self) -> OwnRounds:
-        """The method of one question, or of several together, each with its share of mu^2."""
+        """The method of one question, or of several questions, each with its share of the budget mu^2."""
         methods = [one.method(self.public, self.spending) for one in self.questions]
         if len(methods) == 1:
             return methods[0]
@@ -59,7 +60,7 @@ class Asking:
         return Several(tuple(methods), tuple(one.share for one in self.questions), *self.spending)  # type: ignore[arg-type]
 
     def tables(self, network: Network) -> SumTables:
-        """Every number of the run, from public facts alone: the same at every site."""
+        """Every number of the run. All follow from public facts, so they are the same at every site."""
         prepared: Any = self.method().prepare(network)
         tables: SumTables = prepared.tables
         return tables
@@ -67,22 +68,22 @@ class Asking:
     def document(
         self, answers: Sequence[PrivateAnswer], totals: Array, run: dict[str, Any]
     ) -> dict[str, Any]:
-        """The content of result.json: the answers, and all that was released; the same at every site."""
+        """The content of result.json, the same at all sites: the answers and everything that was released."""
         pairs = zip(self.questions, answers, strict=True)
         return {
             "format": RESULT_FORMAT,
-            "answers": [{"kind": question.kind, **answer.facts()} for question, answer in pairs],
+            "answers": plain([{"kind": question.kind, **answer.facts()} for question, answer in pairs]),
             "totals": totals.tolist(),
             **run,
         }
 
     def rows(self, table: SiteTable) -> Any:
-        """The rows of the private half of the run at one site."""
+        """The rows of one site, in the form that the private half of the method needs."""
         found = tuple(one.rows(self.public, table) for one in self.questions)
         return found[0] if len(found) == 1 else found
 
     def answers(self, tables: SumTables, result: Array, certificate: Certificate) -> list[PrivateAnswer]:
-        """The answer of every question, from all that was released, (size,)."""
+        """The answer to every question. `result` has all released numbers, (size,)."""
         programs, values = (tables.program,), [result]
         ends: Sequence[int] = (tables.rounds,)
         if len(self.questions) > 1:
@@ -104,5 +105,5 @@ def _joins(method: Any) -> bool:
 
 
 def released_as(tables: SumTables, result: Array) -> Released:
-    """The release that the certificate is tied to."""
+    """The released numbers, whose digest the certificate states."""
     return Released.of("counts" if tables.program.loss.counting else "totals", result)

@@ -1,10 +1,11 @@
-"""Estimates from noisy counts, and intervals that include the noise and the chance of the sample.
+"""Estimates from noisy counts, with intervals that include the noise and the sampling error.
 
-For a smooth function f of counts c with gradient g the variance is
+A smooth function f of the counts c, with gradient g, has a variance of two parts. The first is the variance
+from noise, with standard deviation sigma for each count. The second is that of a random sample of n rows:
 
-    sigma^2 ||g||^2  +  sum c g^2 - (sum c g)^2 / n        the noise; the sample, n rows drawn at random
+    sigma^2 ||g||^2  +  sum c g^2 - (sum c g)^2 / n
 
-Everything is computed from released numbers, so it costs nothing more.
+All of this is computed from released numbers, so it costs no extra privacy.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..core.types import Array
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its interval, which includes noise, sampling error and, if given, the cell width."""
+    """A number and its interval. The interval includes noise, sampling error and, if given, the bin width."""
 
     value: float
     low: float
@@ -36,7 +37,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Spread:
-    """The uncertainty of an estimate: the noise of a count, the number of units, the level."""
+    """The uncertainty of an estimate.
+
+    sigma : the standard deviation of the noise of one count.
+    units : the number of records (or persons).
+    level : the level of the intervals.
+    """
 
     sigma: float
     units: int
@@ -44,7 +50,7 @@ class Spread:
 
     @property
     def z(self) -> float:
-        """Half of the width of an interval, in standard deviations."""
+        """Half the width of an interval, in standard deviations of the estimate."""
         return float(-ndtri((1 - checks.probability("level", self.level)) / 2))
 
     def estimate(
@@ -57,9 +63,9 @@ class Spread:
         extra: float = 0.0,
         width: float = 0.0,
     ) -> Estimate:
-        """The estimate of a function with this gradient.
+        """The estimate of a function of the counts with this value and this gradient.
 
-        `extra` is added to the variance. `width` is added to either side of the interval.
+        `extra` is added to the variance. `width` is added on each side of the interval.
         """
         kept = clean(counts, self.units)
         sample = float(np.sum(kept * gradient**2) - np.sum(kept * gradient) ** 2 / self.units)
@@ -70,10 +76,10 @@ class Spread:
         return Estimate(middle, min(max(value - half, low), middle), max(min(value + half, high), middle))
 
     def share(self, counts: Array, chosen: Array) -> Estimate:
-        """The share of all units that is in the chosen cells.
+        """The share of all units that is in the chosen cells of the table of counts.
 
         All cells add up to the public number of units, so the other cells give a second estimate. The
-        result weighs both by their noise.
+        result is the mean of both, weighted by their noise.
         """
         other = float(np.count_nonzero(chosen)) / len(counts)
         gradient = np.where(chosen, 1.0 - other, -other) / self.units
@@ -86,14 +92,14 @@ class Spread:
             return Estimate(math.nan, 0.0, 1.0)
         value = top / bottom
         gradient = (upper - value * lower) / bottom
-        middle = min(max((top + 2) / (bottom + 4), 0.0), 1.0)  # a few equal rows must not give width 0
+        middle = min(max((top + 2) / (bottom + 4), 0.0), 1.0)  # keeps the width above 0 for a value of 0 or 1
         half = self.z * math.sqrt(self.sigma**2 * float(np.sum(gradient**2)) + middle * (1 - middle) / bottom)
         inside = min(max(value, 0.0), 1.0)
         return Estimate(inside, max(min(value, 1.0) - half, 0.0), min(max(value, 0.0) + half, 1.0))
 
 
 def clean(counts: Array, units: int) -> Array:
-    """Counts with negative ones set to 0, scaled to their public sum."""
+    """Counts with negative counts set to 0, scaled so that their sum is `units`."""
     kept = np.maximum(counts, 0.0)
     total = float(kept.sum())
     return kept * (units / total) if total > 0 else np.full(len(kept), units / len(kept))

@@ -1,4 +1,4 @@
-"""The table of kinds of questions. A new kind is one line here and one `Question`."""
+"""The table of kinds of questions. A new kind needs a line in this table and a subclass of `Question`."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ KINDS: dict[str, str] = {
     "glm": "glm.regression_question:Glm",
     "program": "shipped.own:AskProgram",
 }
-"""For each kind the module of this room and the class in it; loaded when a job asks for it."""
+"""For each kind, its module in this package and its class. The module is loaded when a job asks for it."""
 
 
 def kind_of(name: str) -> type[Question]:
-    """The class of a kind: its fields are the keys that a job may give."""
+    """The class of a kind. The fields of the class are the keys that a job may contain."""
     module, made = KINDS[checks.choice("kind", name, tuple(KINDS))].split(":")
     found: type[Question] = getattr(import_module(f".{module}", __package__), made)
     return found
 
 
 def read_questions(entries: Sequence[Mapping[str, Any]], *, several: bool) -> tuple[Question, ...]:
-    """The questions of a job; an error names the key, as `describe.bins` or `questions.0.bins`."""
+    """The questions of a job. An error names the wrong key, such as `describe.bins` or `questions.0.bins`."""
     return tuple(
         _read(dict(entry), f"questions.{k}" if several else str(entry.get("kind")))
         for k, entry in enumerate(entries)

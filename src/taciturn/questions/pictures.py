@@ -1,7 +1,7 @@
 """Pictures of answers: bars and curves with their intervals.
 
-Bars are written as SVG here: to load matplotlib and draw fifty charts would take longer than the question.
-matplotlib draws the curves, and is loaded when one is asked for.
+Bars are written directly as SVG: loading matplotlib and drawing fifty charts with it would take longer than
+answering the question. matplotlib draws the curves, and is loaded only for them.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from ..core.types import Array
 from .estimates import Estimate
 
 _INKS = ("#2f7d77", "#b5542a", "#4a5fa5", "#8a6d1d", "#7a3b73", "#3d3d3d")
-_MARKED = 40  # points of a curve, at most, that are marked
-_DASHES = ("-", "--", ":")  # for more curves than inks
-_ACROSS, _WIDE, _HIGH = 4, 280, 220  # charts in a row, and the pixels of one
+_MARKED = 40  # the most points of a curve that is drawn with markers
+_DASHES = ("-", "--", ":")  # line styles, for more curves than colours
+_ACROSS, _WIDE, _HIGH = 4, 280, 220  # the number of charts in a row; width and height of a chart in pixels
 
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """The shares of one column, for all or for each group.
+    """The shares of one column, for all units or for each group.
 
-    edges, ends : where they are cells of a range: the places of the cells, and how its two ends are written.
+    names : the categories, or the bins of the range.
+    edges, ends : for a range, the edges of its bins, and the text at its two ends; None for categories.
     """
 
     title: str
@@ -36,7 +37,7 @@ class Bars:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A curve with its band."""
+    """A curve with its confidence band."""
 
     name: str
     x: Sequence[float]
@@ -60,7 +61,7 @@ def draw_histograms(charts: Sequence[Bars], title: str) -> Drawing:
 
 
 def _chart(chart: Bars) -> str:
-    """Axes, bars and intervals of one column; several groups over a range are outlines."""
+    """Axes, bars and intervals of one column. Several groups over a range are drawn as outlines."""
     many, wide, high = len(chart.groups), _WIDE - 70, _HIGH - 70
     top = max((e.high for shares in chart.groups.values() for e in shares), default=0.0) or 1.0
     ends = list(range(len(chart.names) + 1)) if chart.edges is None else [float(x) for x in chart.edges]
@@ -103,7 +104,7 @@ def _word(
     side: str = "middle",
     room: float = 999,
 ) -> str:
-    """A text, cut to the room that it has."""
+    """A text, shortened to fit into `room` pixels."""
     most = max(int(room / 6), 2)
     shown = escape(text if len(text) <= most else text[: most - 1] + "…")
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{side}"'
@@ -113,9 +114,11 @@ def _word(
 def draw_lines(
     lines: Sequence[Line], x: str, y: str, title: str, *, diagonal: bool = False, steps: bool = False
 ) -> Picture:
-    """Curves in one chart, each with its band; `diagonal` for a curve that should lie on it.
+    """Curves in one chart, each with its band.
 
-    The values are shares: the chart starts at 0, unless all of them are so large that they would look flat.
+    diagonal : also draw the diagonal, on which an ideal calibration curve lies.
+    steps : draw steps instead of straight lines.
+    The values are shares. The vertical axis starts at 0 unless all bands stay at 0.5 or above.
     """
     figure = new_figure(5.2, 3.8)
     axes = figure.subplots()
@@ -149,7 +152,7 @@ def draw_lines(
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_title(title, fontsize=11)
-    if len(lines) > 1:
+    if len(lines) > 1 or steps:
         axes.legend(fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -1,7 +1,8 @@
-"""The seam of a question: from keys to a method, from rows to a private half, from totals to an answer.
+"""Question: the base class of all kinds of questions.
 
-A `Question` is the keys of one kind in a job file, checked; Python, files and sites use the same class. It is
-public: it sees a row only in `rows`, which runs where the rows lie.
+A `Question` holds the keys of one kind in a job file, checked. Python functions, job files and sites use the
+same class. A question turns its keys into a method, the rows of a site into the input of that method, and the
+released totals into an answer. Only its function `rows` sees rows, and it runs at the site with these rows.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _MOST_CELLS = 10_000_000
 class PublicTable:
     """The public facts about the tables: schema, label, names of the sites, folder of the job's files.
 
-    by_person : whether a unit is a person, with any number of rows, in place of a record.
+    width : the number of columns, if rows are arrays without a schema.
+    by_person : whether a unit is a person, with any number of rows, instead of a record.
     """
 
     schema: Schema | None = None
@@ -48,7 +50,7 @@ class PublicTable:
     by_person: bool = False
 
     def fields(self, names: Sequence[str] | None, key: str) -> tuple[Field, ...]:
-        """These columns of the schema, all by default; `key` is the key of the question that names them."""
+        """The named columns of the schema, or all if `names` is None. Errors quote the job key `key`."""
         if self.schema is None:
             raise ParameterError(f"`schema` must be given: `{key}` is about the columns of a table.")
         known = {field.name: field for field in self.schema}
@@ -62,9 +64,10 @@ class PublicTable:
 
 @dataclass(frozen=True, eq=False)
 class SiteTable:
-    """The rows of one site: its columns, or an array of numbers, and whose they are.
+    """The rows of one site: its columns, or an array of numbers.
 
-    site : the site's number; an array says it for every row.
+    person : the id of the person of every row; None if the unit is a record.
+    site : the number of the site; or an array with the number of each row's site.
     """
 
     columns: Mapping[str, Any]
@@ -74,19 +77,19 @@ class SiteTable:
     array: Array | None = None
 
     def parsed(self, fields: Sequence[Field]) -> dict[str, Array]:
-        """These columns as numbers; NaN, or -1 for a category, where a cell cannot be read."""
+        """The columns of these fields as numbers. A cell that cannot be read is NaN, or -1 for a category."""
         plain = [replace(one, fill=None) if isinstance(one, Number) else one for one in fields]
         return dict(parse(Schema(tuple(plain)), self.columns)) if plain else {}
 
     def unit_rows(self, X: Array) -> UnitRows:
-        """Rows of numbers, and whose they are."""
+        """Rows of numbers, with the number of each row's person and its weight if the unit is a person."""
         X, counts = np.ascontiguousarray(X, dtype=np.float64), self.rows_of_person()
         if self.person is None or counts is None:
             return UnitRows(X)
         return UnitRows(X, np.unique(self.person, return_inverse=True)[1], 1.0 / counts)
 
     def rows_of_person(self) -> NDArray[np.int64] | None:
-        """How many rows the person of each row has here; None where a row is a unit."""
+        """For each row, how many rows its person has at this site; None if the unit is a record."""
         if self.person is None:
             return None
         _, number, rows = np.unique(self.person, return_inverse=True, return_counts=True)
@@ -103,9 +106,10 @@ class Spending(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """The release for one question: its public half, its sums and their totals.
+    """The release for one question: the facts of its sums, and the totals of these sums (`values`).
 
-    units : the public number of records, or of persons.
+    program : the public half of the method that made the sums.
+    units : the public number of records (or persons).
     """
 
     program: Any
@@ -116,33 +120,36 @@ class Totals:
 
 
 class Question(Facts):
-    """A question with the keys of its kind. `share` weighs it against the other questions of a job."""
+    """A question with the keys of its kind.
+
+    share : the question's share of the job's budget (in mu^2), relative to the shares of other questions.
+    """
 
     kind: ClassVar[str] = ""
-    by_other_schema: ClassVar[bool] = False  # whether it reads cells by another schema than the job's
+    by_other_schema: ClassVar[bool] = False  # whether cells are read with a schema other than the job's
     share: float = Key(default=1.0, gt=0, le=1e6)
 
     @property
     def names_sites(self) -> bool:
-        """Whether the answer has figures about a single site's rows."""
+        """Whether the answer contains figures about the rows of a single site."""
         return False
 
     @property
     def digest(self) -> str | None:
-        """The SHA-256 of the installed program that it runs; None for what taciturn ships."""
+        """The SHA-256 of the installed program that the question runs; None if it needs no such program."""
         return None
 
     @abstractmethod
     def reads(self, public: PublicTable) -> tuple[str, ...]:
-        """The columns that it needs, each checked to be there; what an owner is shown before approval."""
+        """The columns of the schema that the question needs; the owner of the rows sees these beforehand."""
 
     @abstractmethod
     def method(self, public: PublicTable, spending: Spending) -> OwnRounds:
-        """The program over masked sums; `method.prepare(network)` fixes every number of it."""
+        """The method that computes the masked sums; `method.prepare(network)` fixes all its numbers."""
 
     @abstractmethod
     def rows(self, public: PublicTable, table: SiteTable) -> Any:
-        """The rows of the private half: the only function that sees rows."""
+        """The rows in the form that the private half of the method needs. Only this function sees rows."""
 
     @abstractmethod
     def answer(self, public: PublicTable, totals: Totals) -> PrivateAnswer:
@@ -155,7 +162,7 @@ class Question(Facts):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyCounts:
-    """Released counts: those of every table, the spread of their noise, and the public number of units."""
+    """The released counts of every table, the standard deviation of their noise, and the number of units."""
 
     tables: tuple[Array, ...]
     sigma: float
@@ -163,7 +170,7 @@ class NoisyCounts:
 
 
 class CountsQuestion(Question):
-    """A question that one sum of counts answers: every unit is in one cell of each table."""
+    """A question that is answered from one sum of count tables: every unit is in one cell of each table."""
 
     @abstractmethod
     def lengths(self, public: PublicTable) -> tuple[int, ...]:
@@ -171,11 +178,11 @@ class CountsQuestion(Question):
 
     @abstractmethod
     def cells(self, public: PublicTable, table: SiteTable) -> NDArray[np.integer[Any]]:
-        """The cell of every row in every table, (rows, tables)."""
+        """The number of the cell of every row in every table, (rows, tables)."""
 
     @abstractmethod
     def estimate(self, public: PublicTable, found: NoisyCounts) -> PrivateAnswer:
-        """The answer from the counts."""
+        """The answer, estimated from the noisy counts."""
 
     def method(self, public: PublicTable, spending: Spending) -> Counts:
         lengths = self.lengths(public)

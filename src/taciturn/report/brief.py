@@ -1,6 +1,6 @@
-"""The first part of a report, from certificates: the result, its marks, and the usual questions.
+"""The first part of a report: the result, the marks, and the usual questions of a data-protection officer.
 
-The questions are those of a data-protection officer, with a line for each answer.
+All texts are computed from certificates. Each answer is one line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..privacy.certificate.summary import three_points
 from .data import Mark
 from .html.numbers import power, written
 
-_MANY = 12  # names that are listed
+_MANY = 12  # the largest number of names that are listed
 _PLACES = {
     "process": "in one process, which held the records of all sites and could see them",
     "folders": "in one folder for each site, on one machine",
@@ -26,14 +26,14 @@ _PLACES = {
 }
 NOT_COVERED = (
     "other runs on the same records (their costs add up)",
-    "how long things took",
+    "timing: how long computations and messages took",
     "anything else that a site published, such as a score on its own records",
     "access to the records where they are stored",
 )
 
 
 def brief(certificate: Certificate, about: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Question -> answer; `about` may say `date`, `learnt`, `features` and `verify`, the command."""
+    """Questions with their answers. `about` may have `date`, `learnt`, `features` and `verify`, a command."""
     told = dict(about or {})
     answers = {
         "date": told.get("date"),
@@ -41,7 +41,7 @@ def brief(certificate: Certificate, about: Mapping[str, Any] | None = None) -> d
         "from which columns": _listed(told.get("features", ())) or f"{certificate.run.dimension} numbers",
         "who took part": took_part(certificate),
         "where the records were": _PLACES.get(certificate.run.where),
-        "one promise covers": covers(certificate),
+        "what the guarantee protects": covers(certificate),
         "what it cost": cost(certificate),
         "it holds against": holds_against(certificate),
         "not covered": "; ".join(NOT_COVERED),
@@ -66,23 +66,23 @@ def covers(certificate: Certificate) -> str:
 
 
 def cost(certificate: Certificate) -> str:
-    """epsilon and delta, or that there is no bound."""
+    """epsilon and delta in words, or the statement that there is no bound."""
     if not math.isfinite(certificate.epsilon):
         return "no bound: epsilon is infinite"
     planned = certificate.run.rounds
     rounds = "one round" if planned == 1 else f"all {planned} rounds together"
     delta = format_delta(certificate.delta)
     said = f"epsilon = {format_cost(certificate.epsilon)} at delta = {delta}, for {rounds}"
-    if not certificate.run.masked or not masked_words.rests_on_masks(certificate.run):
+    if not masked_words.rests_on_masks(certificate.run):
         return said
     return said + masked_words.holds_while(certificate.run.colluding, certificate.epsilon_against(None))
 
 
 def holds_against(certificate: Certificate) -> str:
-    """The attacker against whom the promise holds."""
+    """The attacker against whom the guarantee holds, in words."""
     run = certificate.run
     if run.noise == "none" or not math.isfinite(certificate.epsilon):
-        return "nobody"
+        return "no attacker"
     who = masked_words.observer(run) if run.masked else "controls all the other sites"
     said = (
         f"an attacker who sees everything that was sent, {who} and knows everything but that one {run.unit}"
@@ -100,14 +100,16 @@ _SIMULATED = (
     "Anyone who knows the seed can repeat the noise, so this protects nobody. The figures say what the same "
     "run would cost with secret noise."
 )
-_IDEALISED = "The figures assume that every site finds the exact minimiser; its error is not covered."
+_IDEALISED = (
+    "The figures assume that every site finds the exact minimiser; the solver's error is not covered."
+)
 _MASKED = "The figures account for rounding and floating-point error."
 _COVERED = "The figures include the cost of the solver's remaining error."
 _REAL = "The noise came from a secret source and cannot be repeated."
 
 
 def headline(certificates: Mapping[str, Certificate]) -> str:
-    """For one run the three points of its statement; for several, what each cost one record or person."""
+    """For one run, the three main points of its statement; for several runs, the epsilon of each."""
     if len(certificates) == 1:
         return "\n\n".join(three_points(next(iter(certificates.values()))))
     delta = next(iter(certificates.values())).delta
@@ -122,7 +124,7 @@ def headline(certificates: Mapping[str, Certificate]) -> str:
         whole = all(_whole(certificates[name]) for name in bounded)
         what = "All rounds and all sites together" if whole else "The rounds and sites that were counted"
         units = {certificates[name].run.unit for name in bounded}
-        unit = units.pop() if len(units) == 1 else "record"  # the weaker promise, where they differ
+        unit = units.pop() if len(units) == 1 else "record"  # if units differ, the weaker guarantee
         said.append(f"{what} cost any one {unit} at most ε = {spread}, at δ = {power(delta)}.")
     if unbounded:
         said.append(f"No guarantee: {'; '.join(unbounded)}.")
@@ -134,12 +136,15 @@ def _whole(certificate: Certificate) -> bool:
     return certificate.rounds == run.rounds and len(certificate.sites) == run.sites
 
 
-_PROCESS = "It held the records of all sites; the figures are about what it released."
-_LARGE = "δ is above one over the number of records: a method that publishes one record would satisfy it."
+_PROCESS = "One process held the records of all sites; the figures are about what the process released."
+_LARGE = (
+    "δ is larger than 1 / (number of records). At such a δ, even a method that publishes one randomly chosen "
+    "record counts as private."
+)
 
 
 def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
-    """Simulated or real, idealised or covered, and other warnings for the reader."""
+    """The labels at the top of a report: simulated or real, idealised or covered, and other warnings."""
     runs = {name: certificate.run for name, certificate in certificates.items()}
     private = {name: run for name, run in runs.items() if run.noise != "none"}
     found = _either(
@@ -169,7 +174,7 @@ def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
 
 
 def _either(some: list[str], everyone: list[str], yes: str, why: str, no: str, why_not: str) -> list[Mark]:
-    """The mark of the runs in `some`, or the reassuring one if `some` is empty."""
+    """The warning `yes` for the runs in `some`; or, if there are none, the reassuring label `no`."""
     return [Mark(yes, _only(some, everyone) + why)] if some else [Mark(no, why_not, warn=False)]
 
 

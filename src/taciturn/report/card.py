@@ -1,8 +1,8 @@
-"""A model card in Markdown: what the model is, and what NIST SP 800-226 asks of a claim of privacy, answered.
+"""A model card in Markdown: facts about the model, and answers to the questions of NIST SP 800-226.
 
-The order of the questions is that of the publication's pyramid: the parameters on top, then the algorithm,
-then what it is deployed on. Every answer follows from the certificate's facts; what they do not say is left
-to the publisher of the model, and marked.
+The questions are in the order of that publication's pyramid: first the parameters, then the algorithm, then
+the deployment. Every answer follows from the facts in the certificate. Other questions are marked as open for
+the publisher of the model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ YOURS = "*to be filled in by the publisher of the model*"
 
 
 def model_card(certificate: Certificate, about: Mapping[str, Any] | None = None) -> str:
-    """The card; `about` as for `from_certificates`, and `name`."""
+    """The model card. `about` may contain `name`, and the keys of `about` in `from_certificates`."""
     if certificate.run.loss.counting:
         raise ParameterError("`--card` needs the certificate of a model; this is the certificate of counts.")
     told, run = dict(about or {}), certificate.run
@@ -47,7 +47,7 @@ def model_card(certificate: Certificate, about: Mapping[str, Any] | None = None)
 
 
 def answers(certificate: Certificate) -> dict[str, str]:
-    """Question -> answer, from the top of the pyramid to its base."""
+    """Questions with their answers, from the top of the pyramid to its base."""
     run = certificate.run
     return {
         "What are the privacy parameters?": _parameters(certificate),

@@ -1,4 +1,4 @@
-"""Certificates -> a report: the cost of runs by round and by site, and their claims."""
+"""A report from certificates: the cost of runs by round and by site, and their claims."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .data import (
 )
 from .html.numbers import power
 
-_FEW = 12  # sites up to which the page holds every site's curve; beyond, the totals and the range
+_FEW = 12  # up to this many sites the page has every site's curve; with more, only totals and the range
 _LEFT_OUT = ("tables", "sites", "statement", "theorems", "conditions")
 
 
@@ -58,12 +58,14 @@ def from_certificates(
     quality: Mapping[str, Sequence[KeyNumber]] | None = None,
     illustration: Illustration | None = None,
 ) -> ReportData:
-    """A report of one or more certified runs, by name; all at the same delta.
+    """A report of one or more certified runs, keyed by name; all certificates must have the same delta.
 
-    `charts` may contain other quantities by round, under the same names. They are shown unchanged: mark
-    with `private=False` what was computed from the records and is covered by no guarantee. `about` is what a
-    certificate does not know: `date`, `learnt`, `features` (names of columns), `verify` (the command).
-    `quality` holds further figures by run, such as a score, and `illustration` a picture made elsewhere.
+    charts : other quantities by round, under the same names. They are shown unchanged: set `private=False`
+        for quantities that were computed from the records and are not covered by a guarantee.
+    about : facts that are not in a certificate: `date`, `learnt`, `features` (names of columns), `verify`
+        (the command).
+    quality : further numbers of each run, such as a test score.
+    illustration : a picture above the charts.
     """
     if len({certificate.delta for certificate in certificates.values()}) != 1:
         raise ParameterError(
@@ -95,13 +97,13 @@ def from_certificates(
 
 
 def _scale(certificates: Sequence[Certificate]) -> float | None:
-    """The epsilon of a single run, where there is a bound."""
+    """The epsilon of a single run; None if there are several runs or no bound."""
     one = certificates[0].epsilon
     return one if len(certificates) == 1 and math.isfinite(one) else None
 
 
 def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, CostCurves]) -> list[Accounting]:
-    """The three ways to count, the certified one first."""
+    """The three ways to compute the cost, beginning with the certified one."""
     delta = next(iter(certificates.values())).delta
     words = {
         "renyi": (
@@ -151,21 +153,21 @@ def _accounting(
 
 
 def _curve(name: str, cost: Array) -> Curve:
-    """The worst site after each round, and the range over sites where they differ."""
+    """The cost of the worst site after each round, and the range over the sites if they differ."""
     low, high = cost.min(axis=0).tolist(), cost.max(axis=0).tolist()
     rounds = range(1, len(high) + 1)
     return Curve(name, rounds, high) if low == high else Curve(name, rounds, high, low, high)
 
 
 def _site_costs(name: str, certificate: Certificate, cost: Array) -> SiteCosts:
-    """By the sites' numbers in the network; not-a-number for those that the certificate does not cover."""
+    """The costs in the order of the sites' numbers; NaN for sites that the certificate does not cover."""
     every = np.full((certificate.run.sites, cost.shape[1]), np.nan)
     every[[facts.site for facts in certificate.sites]] = cost
     return SiteCosts(name, every[:, -1].tolist(), every.tolist() if len(every) <= _FEW else ())
 
 
 def _failing(key: str, certificates: Mapping[str, Certificate]) -> str:
-    """Where the paper's bound is drawn but its theorem does not apply."""
+    """A note that names the runs for which the paper's bound is drawn although its theorem does not apply."""
     if key != "paper":
         return ""
     names = [
@@ -206,7 +208,7 @@ def _statement(name: str, certificate: Certificate) -> Statement:
 
 
 def _network(graph: Graph, certificates: Sequence[Certificate]) -> NetworkMap:
-    """The picture, with the sites' own names; numbers of records only where all runs agree on them."""
+    """The network with the names of the sites; with numbers of records only if all runs agree on them."""
     first = {facts.site: facts for facts in certificates[0].sites}
     samples = {tuple(facts.samples for facts in certificate.sites) for certificate in certificates}
     known = len(samples) == 1 and len(first) == graph.n
@@ -220,14 +222,14 @@ def _network(graph: Graph, certificates: Sequence[Certificate]) -> NetworkMap:
 
 
 CostCurves = Mapping[str, Array]
-"""By "renyi", "pure" and "paper": (sites, rounds), nondecreasing, the last column the certified total of a
-run that came to its end."""
+"""For "renyi", "pure" and "paper": the cost up to each round, (sites, rounds), nondecreasing. For a complete
+run the last column is the certified total."""
 
 _TOTALS = {"renyi": "epsilon", "pure": "pure_epsilon", "paper": "paper_epsilon"}
 
 
 def cost_curves(certificate: Certificate) -> CostCurves:
-    """Sums over the rounds so far; sites that are alike are computed once."""
+    """The cost of every site up to each round. Sites with the same facts and charges are computed once."""
     rounds = np.arange(1, max(1, certificate.rounds) + 1)
     known: dict[tuple[object, ...], dict[str, Array]] = {}
     found: dict[str, list[Array]] = {kind: [] for kind in _TOTALS}
@@ -235,10 +237,10 @@ def cost_curves(certificate: Certificate) -> CostCurves:
         releases = certificate.releases[row]
         key = certificate.sites[row].samples, certificate.budgets[row], *(c.tobytes() for c in releases)
         curves = known.get(key) or known.setdefault(key, _site(certificate, row))
-        limit = certificate.budgets[row]  # without its order, rounds that were not charged count as well
+        limit = certificate.budgets[row]  # without a fixed order, rounds that were not charged count too
         whole = releases.t.size == certificate.run.rounds or (limit is not None and limit.order is not None)
         for kind, total in _TOTALS.items():
-            level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # after its last release it stays
+            level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # constant after the last release
             spent = np.minimum(level, getattr(cost, total))
             if whole:
                 spent[-1] = getattr(cost, total)
@@ -247,15 +249,15 @@ def cost_curves(certificate: Certificate) -> CostCurves:
 
 
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
-    """The cost of one site after each round up to its last release, by each accounting."""
+    """The cost of one site after each round, up to its last release, for each way to compute it."""
     run, columns, limit = certificate.run, certificate.releases[row], certificate.budgets[row]
-    if run.masked:  # counted against the colluders that the facts name; no other count knows them
+    if run.masked:  # only the bound against `run.colluding` sites applies
         none, t = np.full(1, np.inf), columns.t.tolist()
         curve = masked_curve(run, t, certificate.delta, run.honest(run.colluding)) if t else [0.0]
         return {"renyi": np.asarray(curve), "pure": none, "paper": none}
     table = Releases.of(run, [certificate.sites[row]], [columns]).by_round()
     pure, paper = np.cumsum(pure_costs(run, table)), np.cumsum(paper_costs(run, table))
-    if limit is not None and limit.order is not None:  # charges may have reacted: the order was fixed before
+    if limit is not None and limit.order is not None:  # charges may depend on the run, so the order is fixed
         orders, delta = np.array([limit.order]), limit.delta
     else:
         orders, delta = bounds.ORDERS, certificate.delta
@@ -267,17 +269,18 @@ def _site(certificate: Certificate, row: int) -> dict[str, Array]:
     return {"renyi": renyi, "pure": pure, "paper": paper}
 
 
-_MANY = 60  # sites from which springs replace pairwise distances, whose cost grows with the cube
-_DENSE = 5.0  # mean degree from which a circle is the clearest picture
+_MANY = 60  # with more sites, a spring layout replaces Kamada-Kawai, whose cost grows with the cube
+_DENSE = 5.0  # graphs with at least this mean degree are drawn as a circle
 
 
 def places(graph: Graph) -> list[tuple[float, float]]:
-    """One point per site in the unit square: a circle for rings and dense graphs, else springs."""
+    """One point per site in the unit square: on a circle for rings and dense graphs, else by a layout that
+    reflects distances in the graph."""
     network: Any = graph.to_networkx()
     ring = bool((graph.degrees == 2).all())
     if ring or graph.degrees.mean() >= _DENSE or graph.n <= 3:
         around: Any = nx.dfs_preorder_nodes(network, 0) if ring else range(graph.n)
-        found = {i: xy[::-1] * (1, -1) for i, xy in nx.circular_layout(around).items()}  # from the top
+        found = {i: xy[::-1] * (1, -1) for i, xy in nx.circular_layout(around).items()}  # begins at the top
     elif graph.n <= _MANY:
         found = nx.kamada_kawai_layout(network, pos=nx.spectral_layout(network))
     else:

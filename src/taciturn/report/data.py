@@ -1,6 +1,6 @@
-"""The content of a report, as plain facts: no engine, no ledger, no HTML.
+"""The content of a report as plain facts, independent of engines, ledgers and HTML.
 
-A report compares one or more runs, told apart by name. The same name has the same colour in every chart.
+A report compares one or more runs, which are identified by name. A name has the same colour in every chart.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FORMATS = ("plain", "percent", "bound")
 
 def _check_length(name: str, values: Sequence[Any], what: str, length: int) -> None:
     if len(values) != length:
-        raise ParameterError(f"`{name}` must have one {what}, {length}; got {len(values)}.")
+        raise ParameterError(f"`{name}` must have one {what}, so {length} in total; got {len(values)}.")
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a chart: a value for each round, and the range around it where there is one."""
+    """One line of a chart: a value for each round, and optionally a range around it."""
 
     name: str
     rounds: Sequence[int]
@@ -44,10 +44,10 @@ class Curve:
 class Chart:
     """A quantity by round, one curve per run.
 
-    label : the axis, with its unit.
-    format : "plain", "percent" (of 1) or "bound" (an upper bound: always rounded up).
-    log : whether the axis starts out logarithmic.
-    private : False where the numbers were computed from the data and no guarantee covers them.
+    label : the label of the axis, with its unit.
+    format : "plain", "percent" (of 1) or "bound" (an upper bound, always rounded up).
+    log : whether the axis is logarithmic at first.
+    private : False if the numbers were computed from the data and no guarantee covers them.
     """
 
     key: str
@@ -65,7 +65,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class SiteCosts:
-    """The cost of each site of one run: in all, and (sites, rounds) up to each round if known."""
+    """The cost of each site of a run: the totals, and if known the cost up to each round, (sites, rounds)."""
 
     name: str
     totals: Sequence[float]
@@ -78,12 +78,13 @@ class SiteCosts:
 
 @dataclass(frozen=True)
 class Accounting:
-    """One way to count privacy: the worst site by round, and every site's total.
+    """One way to compute the privacy cost: the worst site's cost by round, and the total of every site.
 
-    short : the name of its column and of its button.
-    meaning : what it counts, in a sentence.
-    chart : one curve per run with a finite cost; the range runs from the least charged site to the worst.
-    unbounded : the runs that this accounting gives no finite bound.
+    short : the short name of this way, for a column and a button.
+    meaning : what this way computes, in a sentence.
+    chart : one curve per run with a finite cost; the range is from the site with the smallest cost to the
+        worst.
+    unbounded : the runs for which this way gives no finite bound.
     """
 
     key: str
@@ -96,7 +97,7 @@ class Accounting:
 
 @dataclass(frozen=True)
 class NetworkMap:
-    """The network: site names, links, positions in the unit square, and records at each site if public."""
+    """The network: names of sites, links, positions in the unit square, and public numbers of records."""
 
     names: Sequence[str]
     edges: Sequence[tuple[int, int]]
@@ -123,7 +124,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Mark:
-    """A label at the top of the page, and its meaning. `warn` for labels that weaken the claim."""
+    """A label at the top of the page, and its meaning. `warn` marks labels that weaken the claim."""
 
     label: str
     meaning: str
@@ -132,7 +133,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """One figure of one run for the head of the page; low and high where it has a range."""
+    """One number of one run for the top of the page; `low` and `high` are its range, if it has a range."""
 
     label: str
     value: float
@@ -155,15 +156,15 @@ class Illustration:
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything on the page.
+    """The content of a report page.
 
     headline : the result in up to three sentences.
-    scale : the epsilon to show on a scale; None where there are several runs, or no bound.
+    scale : the epsilon to show on a scale; None if there are several runs, or no bound.
     illustration : a picture above the charts.
-    brief : the first questions with their answers; shown beside the claim, before any chart.
-    key_numbers : by run, the figures of the first screen.
-    effects, effects_label, outputs : what each column adds to the score of an additive model, on which scale,
-        and the classes where there are more than two.
+    brief : the first questions with their answers, shown with the claim before any chart.
+    key_numbers : for each run, the numbers at the top of the page.
+    effects, effects_label, outputs : for an additive model, what each column adds to the score, the label of
+        the scale, and the classes if there are more than two.
     settings, provenance : nested mappings of plain values.
     """
 
@@ -187,7 +188,7 @@ class ReportData:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The runs, in the order that fixes their colours."""
+        """The names of the runs, in the order of their colours."""
         seen: dict[str, None] = dict.fromkeys(self.key_numbers)
         for chart in [*self.charts, *(accounting.chart for accounting in self.accountings)]:
             seen.update(dict.fromkeys(curve.name for curve in chart.curves))

@@ -1,7 +1,7 @@
-"""A certificate as an entry of the public registry of deployments of differential privacy, in YAML.
+"""Write a certificate as a YAML entry for the public registry of deployments of differential privacy.
 
-The fields are those of the registry's own template (github.com/opendp/deployments-registry-data). What a
-certificate cannot know, such as the name of the curator, is left empty, and a comment says so.
+The fields are those of the registry's own template (github.com/opendp/deployments-registry-data). Fields that
+do not follow from a certificate, such as the intended use, are left empty, and a comment says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .brief import NOT_COVERED, covers, holds_against, took_part
 
 
 def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = None) -> str:
-    """The entry as YAML; `about` may say `name`, `learnt`, `date` and `slug`."""
+    """The entry as YAML; `about` may contain `name`, `learnt`, `date` and `slug`."""
     told, run, who = dict(about or {}), certificate.run, took_part(certificate)
     pure, counting = certificate.accountant == "pure", run.loss.counting
     epsilon = {"epsilon": format_cost(certificate.epsilon)} if math.isfinite(certificate.epsilon) else {}
@@ -54,7 +54,7 @@ def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = N
         "composition": f"accountant: {certificate.accountant or 'none'}",
         "not_covered": "Not covered: " + "; ".join(NOT_COVERED) + ".",
     }
-    # a text between double quotes, and a list, are written in JSON, which YAML reads alike
+    # texts and lists are written as JSON, which is valid YAML
     filled = {name: json.dumps(value, ensure_ascii=False) for name, value in facts.items()}
     numbers = ", ".join(f"{name}: {number}" for name, number in (epsilon | delta).items())
     return fill(__package__, "registry.yaml", parameters=f"{{ {numbers} }}", **filled)

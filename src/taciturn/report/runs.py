@@ -1,4 +1,4 @@
-"""Simulated runs -> a report: the curves with their range over repeats, beside what they cost."""
+"""A report of simulated runs: loss and accuracy by round, with their range over repeats, and the cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..privacy.certificate.certificate import Certificate
 from .certificates import from_certificates
 from .data import Chart, Curve, ReportData
 
-_ELSEWHERE = ("versions", "seed", "simulated")  # settings that the provenance holds, or the marks say
+_ELSEWHERE = ("versions", "seed", "simulated")  # settings that are shown in the provenance or in the marks
 
 
 def from_runs(
@@ -27,14 +27,14 @@ def from_runs(
     graph: Graph | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> ReportData:
-    """A report of one or more runs, by name.
+    """A report of one or more runs.
 
     Parameters
     ----------
-    runs : what `simulate` returned; the names are those of the curves.
-    delta : at which (epsilon, delta) is stated.
-    graph : the network of the picture; by default the one that the first run recorded.
-    provenance : what else says where the numbers come from, such as the data's checksum.
+    runs : results of `simulate`, keyed by the names of their curves.
+    delta : the delta of the stated (epsilon, delta).
+    graph : the network to draw; by default the one that the first run recorded.
+    provenance : further facts about the origin of the numbers, such as the checksum of the data.
     """
     if not runs:
         raise ParameterError("`runs` must contain at least one run; it is empty.")
@@ -50,10 +50,12 @@ def from_runs(
 
 
 def _charts(runs: Mapping[str, Run]) -> list[Chart]:
-    """The charts whose numbers are all present."""
+    """The charts of all quantities that the runs recorded."""
     repeats = max(run.consensus_gap.shape[0] for run in runs.values())
     note = f"Mean of {repeats} repeats; shaded, from the lowest to the highest." if repeats > 1 else ""
-    gaps = {name: run for name, run in runs.items() if run.consensus_gap.any()}  # masked sites always agree
+    gaps = {
+        name: run for name, run in runs.items() if run.consensus_gap.any()
+    }  # after masked sums all sites agree
     found = [
         Chart("loss", "Loss", "mean loss, L(t)", _curves(runs, "loss"), private=False, note=note),
         Chart(
@@ -96,14 +98,14 @@ def _curves(runs: Mapping[str, Run], metric: str) -> list[Curve]:
 
 
 def _wide(values: list[Array]) -> bool:
-    """Whether a linear axis would hide the small values."""
+    """Whether the values differ so much that a linear axis would hide the small ones."""
     low = min((part.min() for part in values), default=0.0)
     high = max((part.max() for part in values), default=0.0)
     return bool(0 < 10 * low < high)
 
 
 def graph_of(settings: Mapping[str, Any]) -> Graph | None:
-    """The network that a run recorded, if it did."""
+    """The network that a run recorded; None if it recorded none."""
     facts = settings.get("graph")
     return facts and Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"])
 
@@ -126,7 +128,7 @@ def _settings(each: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _shown(key: str, value: Any) -> Any:
-    """The graph by name and size: its links are in the picture's list."""
+    """A setting as it is shown: the graph by its name and size, because its picture has a list of links."""
     if key == "graph":
         return f"{value['name']}, {value['sites']} sites, {len(value['edges'])} links"
     return value

@@ -1,4 +1,4 @@
-"""The engines that drive nodes: one process or a cluster."""
+"""The engines that run the sites of a simulation or a fit: in one process or on a cluster."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ __all__ = ["RayEngine", "simulate"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "RayEngine":  # an extra: loaded when it is asked for
+    if name == "RayEngine":  # Ray is an optional dependency, so it is imported only when it is used
         from .ray import RayEngine
 
         return RayEngine

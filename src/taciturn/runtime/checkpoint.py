@@ -1,4 +1,4 @@
-"""Checkpoints: the state with which a run resumes after a lost driver or worker; written atomically."""
+"""Checkpoints: states on disk, written atomically, from which a run resumes after a crash."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _STATES = re.compile(r"round(\d+)-sites(\d+)-(\d+)\.npz")
 class Checkpoint:
     """A folder with the newest complete checkpoint of one run.
 
-    Every shard writes the states of its own sites, the driver writes the record and, last, the manifest,
-    which makes the checkpoint valid. The noise of a round is a function of the seed and the round: a resumed
-    run draws the same noise as the lost one.
+    Every shard writes the states of its own sites. The driver writes the record and, last, the manifest,
+    which makes the checkpoint valid. The noise of a round is a function of the seed and the round, so a
+    resumed run draws the same noise as the interrupted run.
     """
 
     folder: Path
@@ -41,14 +41,14 @@ class Checkpoint:
 
     @classmethod
     def at(cls, folder: str | PathLike[str], every: int) -> Checkpoint:
-        """A folder, and the rounds between checkpoints: a multiple of 10, when the solver restarts."""
+        """Checkpoints every `every` rounds: a multiple of 10, because the solver restarts every 10 rounds."""
         if checks.whole("every", every, least=10) % 10:
             raise ParameterError(f"`every` must be a multiple of 10; got {every}.")
         return cls(Path(folder).absolute(), every)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Inside, no other run may use the folder."""
+        """A block in which no other run may use the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
             lock = LockFile(self.folder / _MANIFEST)
@@ -66,7 +66,7 @@ class Checkpoint:
         return t > 0 and t % self.every == 0
 
     def latest(self, fingerprint: str) -> int:
-        """The round of the newest checkpoint, 0 if there is none; refuses a folder of another run."""
+        """The round of the newest checkpoint; 0 without a checkpoint. A folder of another run is refused."""
         try:
             manifest = json.loads((self.folder / _MANIFEST).read_text(encoding="utf-8"))
             t, found = int(manifest["round"]), manifest["fingerprint"]
@@ -76,7 +76,7 @@ class Checkpoint:
             t, found = 0, None
         if found != fingerprint:
             raise ParameterError(
-                f"`checkpoint` must belong to this run; {self.folder} has one of other settings, data or "
+                f"`checkpoint` must belong to this run; the one in {self.folder} has other settings, data or "
                 "versions. Use an empty folder."
             )
         return t
@@ -87,7 +87,7 @@ class Checkpoint:
         _write_npz(self.folder / f"round{t}-sites{first}-{last}.npz", arrays)
 
     def load_states(self, t: int, own: range) -> dict[str, Array]:
-        """The states after round t of the sites in `own`, from any writer."""
+        """The states after round t of the sites in `own`, from the files of all shards."""
         found: dict[int, dict[str, Array]] = {}
         for path in self.folder.iterdir():
             name = _STATES.fullmatch(path.name)
@@ -102,7 +102,7 @@ class Checkpoint:
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def finish(self, t: int, fingerprint: str, recorder: Recorder) -> None:
-        """Write the record so far, make round t the newest checkpoint, and drop the older ones."""
+        """Write the record so far, make round t the newest checkpoint, and delete older checkpoints."""
         history = {} if recorder.history is None else {"history": np.stack(recorder.history[:t])}
         record = {"loss": recorder.loss, "accuracy": recorder.accuracy, "gap": recorder.consensus_gap}
         _write_npz(self._record(t), {**record, **history})
@@ -125,9 +125,10 @@ class Checkpoint:
 
 
 class ResumedRun:
-    """The checkpoints of one run: where it starts, and what is kept on the way; None keeps nothing.
+    """The checkpoints of one run: the round at which the run starts, and the rounds whose states are saved.
 
-    start : the round of the newest checkpoint, up to which the record is filled.
+    checkpoint : None saves nothing.   start : the round of the newest checkpoint, up to which the record is
+        filled; 0 without a checkpoint.
     """
 
     def __init__(
@@ -141,12 +142,12 @@ class ResumedRun:
             checkpoint.restore(self.start, recorder)
 
     def due(self, t: int) -> Checkpoint | None:
-        """Where the states after round t are to be kept, if they are."""
+        """The checkpoint to save the states after round t in; None if no checkpoint is due."""
         due = self.checkpoint is not None and t > self.start and self.checkpoint.due(t)
         return self.checkpoint if due else None
 
     def finish(self, t: int) -> None:
-        """Make round t the newest checkpoint, where it is due; all states of it were written."""
+        """Make round t the newest checkpoint, if one is due. The shards have already written its states."""
         if (checkpoint := self.due(t)) is not None:
             checkpoint.finish(t, self.fingerprint, self.recorder)
 
@@ -160,7 +161,7 @@ def check_resumable(setup: Setup, checkpoint: object) -> None:
 
 
 def fingerprint(setup: Setup, digests: Sequence[str]) -> str:
-    """SHA-256 over everything that decides the bits of a run, its rows included."""
+    """SHA-256 over everything that determines the bits of a run, including its rows."""
     facts = {
         "run": asdict(setup.run_facts()),
         "regularizer": repr(type(setup.problem.regularizer)),

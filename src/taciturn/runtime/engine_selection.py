@@ -1,12 +1,12 @@
-"""Which engine should be faster, for engine="auto".
+"""Choose the engine that should be faster, for engine="auto". The predicted seconds of a run are:
 
     local   T (n SITE + (s SMALL + entries ENTRY) / cores)
     ray     start + T (ROUND + (n SITE + s SMALL + entries ENTRY) / shards)
 
-T rounds, n sites that the general solver takes, s repeats of the small ones that a kernel solves, and
-entries = rows x features x repeats of all sites. Python's part of the work holds the interpreter's lock, so
-that the local engine's threads do not shorten it; shards do. `docs/scale.md` says how the constants were
-measured, and `python -m benchmarks.scale` measures them again.
+T is the number of rounds, n the number of sites that the general solver solves, s the number of small sites
+(which a kernel solves) times repeats, and entries = rows x features x repeats of all sites. Work in Python
+holds the interpreter's lock, so threads do not make it faster; shards, which are processes, do.
+`docs/scale.md` says how the constants were measured, and `python -m benchmarks.scale` measures them again.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from ..objective.sources import SourcedProblem
 from .setup import Setup
 
 SITE = 0.55e-3
-"""Seconds of Python per round and site that is not small."""
+"""Seconds of Python per round, for each site that is not small."""
 SMALL = 6e-6
-"""Seconds per round and repeat of a small site, beside its entries."""
+"""Seconds per round and repeat of a small site, in addition to the time for its entries."""
 ENTRY = 4e-9
 """Seconds per row, feature, repeat and round."""
 ROUND = 4e-3
-"""Seconds that a round costs a cluster, beside the work."""
+"""Seconds of overhead per round on a cluster."""
 START = 4.0
-"""Seconds to start a cluster here and its workers."""
+"""Seconds to start a cluster on this machine, and its workers."""
 JOIN = 1.5
-"""Seconds to start workers on a cluster that runs already."""
+"""Seconds to start workers on a cluster that is already running."""
 
 
 THREADED = 800_000
-"""Rows x features x repeats of a site from which on a second thread helps instead of waiting for the lock."""
+"""The least rows x features x repeats of a site for which threads help; with fewer they wait for the lock."""
 PASSED = 200_000
-"""The same threshold for methods that pass once over the rows and solve nothing."""
+"""The same threshold for methods without a solver, which read the rows once per round."""
 SHARED = 2e-3
-"""Seconds of work in the kernels per round from which on it is worth sharing."""
+"""The least seconds of work in the kernels per round for which several threads share the work."""
 
 
 def threads_for(setup: Setup) -> int:
-    """How many threads the local engine should use: all cores, or one where they would wait for the lock."""
+    """The number of threads for the local engine: one per core, or 1 if threads would wait for the lock."""
     problem = setup.problem
     if isinstance(problem, SourcedProblem):
         return 1
@@ -64,14 +64,14 @@ def threads_for(setup: Setup) -> int:
 
 
 def _small_sites(problem: AnyProblem) -> int:
-    """How many sites the kernels solve; sites whose rows are not loaded yet do not count."""
+    """The number of small sites, which a kernel solves; 0 if the rows are not loaded yet."""
     if isinstance(problem, SourcedProblem):
         return 0
     return sum(is_small(problem.site(i)) for i in range(problem.n))
 
 
 def choose(setup: Setup) -> str:
-    """ "local" or "ray", for this run on this machine, or on the cluster that this process has joined."""
+    """ "local" or "ray": the engine that should be faster for this run."""
     if setup.seed is None or not setup.prepared.solves or importlib.util.find_spec("ray") is None:
         return "local"
     problem = setup.problem
@@ -90,7 +90,7 @@ def choose(setup: Setup) -> str:
 
 
 def choose_for_jobs(seconds: float, jobs: int) -> str:
-    """ "local" or "ray", for independent jobs that take so many seconds each, one at a time."""
+    """ "local" or "ray", for independent jobs of this many seconds each; "local" runs one job at a time."""
     if jobs == 0 or importlib.util.find_spec("ray") is None:
         return "local"
     cpus, start = _cluster()
@@ -100,7 +100,7 @@ def choose_for_jobs(seconds: float, jobs: int) -> str:
 def faster(
     *, sites: int, small: int = 0, rounds: int, entries: int, cores: int, shards: int, start: float
 ) -> str:
-    """ "local" or "ray", by the model above; "local" where they are equal.
+    """ "local" or "ray", by the formulas at the top of this file; "local" if both take the same time.
 
     >>> faster(sites=100, rounds=50, entries=10**6, cores=2, shards=2, start=START)
     'local'
@@ -126,7 +126,7 @@ def cpus_here() -> int:
 
 @contextmanager
 def limited_to(cpus: int) -> Iterator[None]:
-    """Inside, `cpus_here` is at most `cpus`: for one of many jobs on a machine."""
+    """A block in which `cpus_here` returns at most `cpus`, for one of many jobs on a machine."""
     before = _limit.set(cpus)
     try:
         yield
@@ -135,7 +135,7 @@ def limited_to(cpus: int) -> Iterator[None]:
 
 
 def _cluster() -> tuple[int, float]:
-    """The CPUs of the cluster that Ray would use, and the seconds until it works; does not load Ray."""
+    """The CPUs of the cluster that Ray would use, and the seconds to start its workers. Does not load Ray."""
     ray = sys.modules.get("ray")
     if ray is not None and ray.is_initialized():
         return max(1, int(ray.cluster_resources().get("CPU", 1))), JOIN

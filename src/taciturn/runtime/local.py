@@ -1,4 +1,4 @@
-"""One process: all sites of a run side by side, in a few nodes over the threads."""
+"""The local engine: all sites of a run in one process, in a few nodes that share the threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .messages import Messages
 from .setup import Setup
 
 Rounds = Generator[Send, Any, Any]
-_TOGETHER = 256  # the largest number of sites in one node if there is a single thread
+_TOGETHER = 256  # the largest number of sites in one node, for a run with a single thread
 
 
 def run_local(
@@ -34,10 +34,10 @@ def run_local(
     show: bool | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
-    """Drive every node of `setup` through all rounds: sites over threads, one BLAS thread each.
+    """Run all rounds of `setup` in this process. Threads share the nodes; BLAS uses one thread in each.
 
-    Every release is charged to `ledger` first; by default a new one in memory. A simulation with a
-    `checkpoint` resumes from its newest one, with the same bits.
+    Every release is charged to `ledger` before it is sent; by default to a new ledger in memory. A simulation
+    with a `checkpoint` resumes from the newest checkpoint, with the same bits.
     """
     if isinstance(setup.problem, SourcedProblem):
         setup = setup.on(setup.problem.load())
@@ -63,13 +63,13 @@ def run_local(
 
 
 class LocalNetwork:
-    """All nodes of a run in one process, and the models that they held after the last two rounds.
+    """All nodes of a run in one process, and their models after the last two rounds.
 
-    A node waits for its neighbours only: threads that have no more to do in this round begin
-    the next one. No node is more than two rounds ahead of what is recorded, so two rounds of models are kept.
+    A node waits only for the messages of its neighbours, so a thread without work in this round begins the
+    next round. No node is more than two rounds ahead of the record, so two rounds of models are kept.
 
-    metrics : (2, 2, sites, repeats), each site's mean loss and accuracy on its own rows after round t in
-        metrics[t % 2].
+    metrics : (2, 2, sites, repeats); metrics[t % 2] has each site's mean loss and accuracy on its own rows
+        after round t.
     """
 
     def __init__(self, setup: Setup, ledger: Ledger, *, parts: int, resume: ResumedRun | None = None) -> None:
@@ -79,7 +79,7 @@ class LocalNetwork:
         self.metrics = np.full((2, 2, n, setup.repeats), np.nan)
         bounds = np.linspace(0, n, min(n, parts) + 1).astype(int).tolist()
         self.cuts = [range(a, b) for a, b in pairwise(bounds)]
-        self._models: list[dict[int, Array]] = [{}, {}]  # as the nodes hold them: no copies
+        self._models: list[dict[int, Array]] = [{}, {}]  # references to the nodes' arrays, not copies
         self.messages = Messages(prepared, setup.graph, self.cuts)
         objectives = [problem.site(i) for i in range(n)]
         self.nodes = prepared.nodes(objectives, self.cuts, seed=setup.seed, repeats=setup.repeats)
@@ -96,12 +96,12 @@ class LocalNetwork:
             self.loops.append(charged(loop(node, state), ledger))
 
     def models(self, t: int) -> Array:
-        """The models of all sites after round t, one of the last two, (sites, repeats, d)."""
+        """The models of all sites after round t, one of the last two rounds, (sites, repeats, d)."""
         return np.concatenate([self._models[t % 2][k] for k in range(len(self.cuts))])
 
     def rounds(self, submit: Callable[..., object]) -> Iterator[int]:
-        """Drive all nodes, and yield every round as soon as all of them have completed it."""
-        last, known = self.setup.rounds, [self.recorded] * len(self.cuts)  # the state that each node is in
+        """Run all nodes, and yield the number of each round as soon as all nodes have completed it."""
+        last, known = self.setup.rounds, [self.recorded] * len(self.cuts)  # known: each node's last round
         sent = [self.recorded] * len(self.cuts)
         idle, ended = set(range(len(self.cuts))), SimpleQueue[tuple[int, BaseException | None]]()
 
@@ -133,11 +133,11 @@ class LocalNetwork:
                 yield self.recorded
 
     def _begin(self, k: int) -> None:
-        """The first message of node k; charged before any of it can be seen."""
+        """Put the first message of node k, which the loop has already charged."""
         self.messages.put(k, next(self.loops[k]))
 
     def _go_on(self, k: int) -> None:
-        """Compute the next state and the next message of node k from what it received in its last round."""
+        """Compute the next state and message of node k, from the messages received in its last round."""
         t = self.messages.sent[k]
         try:
             sent = self.loops[k].send(self.messages.heard(k, t))
@@ -162,7 +162,7 @@ class LocalNetwork:
 
 
 def _digests(setup: Setup) -> list[str]:
-    """The hash of every site's rows, which a checkpoint belongs to."""
+    """The hash of every site's rows, which a checkpoint must match."""
     problem = setup.problem
     return [size.digest for size in survey([problem.site(i) for i in range(problem.n)], digest=True)]
 

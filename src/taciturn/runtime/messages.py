@@ -1,4 +1,4 @@
-"""Messages between the nodes of one process: the last two rounds, and what each node receives."""
+"""The messages of the last two rounds between the nodes of one process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..methods.loop import Send
 
 
 class Messages:
-    """The messages of the last two rounds. Neighbours are added up in increasing order, as everywhere.
+    """The messages of the last two rounds. Vectors of neighbours are added up in order of site number.
 
-    sent : the last round that each node has sent.
+    sent : for each node, the last round whose message it has sent.
     """
 
     def __init__(self, prepared: PreparedMethod, graph: Graph, cuts: Sequence[range]) -> None:
@@ -34,11 +34,11 @@ class Messages:
         self.sent = [0] * len(cuts)
 
     def needs(self, k: int, t: int) -> set[int]:
-        """The nodes whose messages of round t node k needs before it continues."""
+        """The nodes whose messages of round t node k needs before it can continue."""
         return self._near[k] if self._prepared.hears(t) == "neighbours" else self._everybody
 
     def put(self, k: int, sent: Send) -> None:
-        """Keep what node k sent."""
+        """Store the message that node k sent."""
         t, own = sent.t, slice(self._cuts[k].start, self._cuts[k].stop)
         if self._prepared.hears(t) == "neighbours":
             with self._lock:
@@ -51,7 +51,7 @@ class Messages:
         self.sent[k] = t
 
     def heard(self, k: int, t: int) -> Any:
-        """The messages that node k receives in round t."""
+        """What node k receives in round t: the sums of its neighbours' messages, or the sum of all."""
         if self._prepared.hears(t) == "neighbours":
             if self._vectors is None:
                 raise LookupError(f"no message of round {t} was kept")
@@ -66,7 +66,7 @@ class Messages:
             return self._total[1]
 
     def known_to(self, own: range, vectors: Array) -> Array:
-        """The same sum over neighbours, of public vectors of all sites."""
+        """For each site in `own`, the sum of its neighbours' vectors; `vectors` has those of all sites."""
         return self._add_up(self._cuts.index(own), vectors)
 
     def _add_up(self, k: int, vectors: Array) -> Array:

@@ -1,4 +1,4 @@
-"""A network cut into shards: which sites each one holds, and which vectors each pair exchanges."""
+"""Cut a network into shards (groups of sites), and list the vectors that the shards exchange."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One shard's piece of the network.
+    """The part of the network in one shard.
 
-    own : its sites.
-    columns : the sites whose vectors it must know, its own among them, in increasing order.
-    rows : the rows of the adjacency matrix of `own`, over `columns`.
-    inbound : {sender: places in `columns`}, for what each other shard sends it.
-    outbound : {receiver: places in `own`}, for what it sends.
+    own : the sites of this shard.
+    columns : the sites whose vectors the shard needs, including its own sites, in increasing order.
+    rows : the rows of the adjacency matrix for `own`, with the columns `columns`.
+    inbound : {sender: positions in `columns`}, for the vectors that other shards send to this shard.
+    outbound : {receiver: positions in `own`}, for the vectors that this shard sends.
     """
 
     own: range
@@ -35,17 +35,17 @@ class Part:
 
     @property
     def degrees(self) -> NDArray[np.int64]:
-        """V_i of its sites."""
+        """The number of neighbours V_i of each site of this shard."""
         return np.diff(self.rows.indptr).astype(np.int64)
 
     @property
     def places(self) -> Places:
-        """The places of its own sites in `columns`."""
+        """The positions of this shard's own sites in `columns`."""
         return np.searchsorted(self.columns, np.array(self.own, dtype=np.int64))
 
 
 def cut(graph: Graph, shards: int) -> list[Part]:
-    """Sites 0..n-1 in order, in at most `shards` pieces whose sizes differ by at most one."""
+    """Cut sites 0..n-1, in order, into at most `shards` parts whose sizes differ by at most one."""
     bounds = np.linspace(0, graph.n, min(checks.whole("shards", shards, least=1), graph.n) + 1).astype(int)
     pieces = [range(a, b) for a, b in pairwise(bounds.tolist())]
     needed = [_columns(graph, own) for own in pieces]
@@ -74,7 +74,7 @@ def _columns(graph: Graph, own: range) -> NDArray[np.int64]:
 
 
 def _rows(graph: Graph, own: range, columns: NDArray[np.int64]) -> sparse.csr_array:
-    """Rows of A in the order of its entries, so that sums come out as in one process."""
+    """Rows of the adjacency matrix. The order of entries is kept, so that sums have the same bits."""
     rows = graph.sparse_adjacency[own.start : own.stop]
     places = np.searchsorted(columns, rows.indices)
     return sparse.csr_array((rows.data, places, rows.indptr), shape=(len(own), len(columns)))

@@ -1,4 +1,4 @@
-"""The setup of a run, checked as a whole before the first round; shared by the engines."""
+"""The setup of a run for all engines. It is checked as a whole before the first round."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..privacy.facts import RunFacts, SiteFacts
 
 @dataclass(frozen=True)
 class Setup:
-    """One run: R repeats of T rounds on N sites. With a seed a simulation; without, secret noise.
+    """One run: R repeats of T rounds on N sites. A run with a seed is a simulation; else its noise is secret.
 
-    outputs, names, marks : further facts of its certificate: the number of runs on the same records that
-        share its ledger, the names of the sites, and warnings for the reader.
+    outputs : the number of runs on the same records that share the ledger of this run.
+    names, marks : the names of the sites, and warnings for the reader of the certificate.
     """
 
     problem: AnyProblem
@@ -53,7 +53,7 @@ class Setup:
         return self.method.prepare(network, self.rounds, self.options)
 
     def on(self, problem: AnyProblem) -> Setup:
-        """The same run with rows that have been loaded; private methods refuse rows that are too long."""
+        """The same run with loaded rows. A private method refuses rows with a norm above 1."""
         setup = replace(self, problem=problem)
         if setup.prepared.private:
             problem.require_unit_rows()
@@ -68,15 +68,15 @@ class Setup:
         )
 
     def site_facts(self) -> list[SiteFacts]:
-        """B_i, V_i and the dual steps of every site."""
+        """The number of rows B_i, the number of neighbours V_i and the schedules of every site."""
         return self.prepared.site_facts()
 
     def forecast(self, delta: float) -> Certificate:
-        """The cost of the whole run."""
+        """The certificate of the whole run, computed in advance."""
         return self.prepared.forecast(self.run_facts(), delta)
 
     def settings(self) -> dict[str, Any]:
-        """The settings of the run as plain JSON, for every artefact made from it."""
+        """The settings of the run as plain JSON, for every file and result of this run."""
         problem, graph = self.problem, self.graph
         return {
             "simulated": self.seed is not None,
@@ -106,9 +106,9 @@ def prepare(
     idealised: bool | None = None,
     **fields: Any,
 ) -> Setup:
-    """Check all parts of a run, `fields` being those of `Setup`; without a seed it is a real run.
+    """Check all parts of a run. `fields` are fields of `Setup`; without a seed the run is real.
 
-    `Setup.on` checks rows that an engine loads later.
+    If an engine loads the rows later, `Setup.on` checks the rows.
     """
     options = RunOptions(fields.get("seed") is None, tol, start, strict, idealised)
     setup = Setup(problem, Graph.of(graph, problem.n), method, options=options, **fields)

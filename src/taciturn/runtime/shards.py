@@ -1,8 +1,9 @@
-"""A shard: many sites of a run, side by side, in one process of a cluster. No cluster in here.
+"""A shard: many sites of a run in one process of a cluster. This file does not use Ray.
 
-Before each round a shard is given what its sites heard in the round before; afterwards it hands out what
-others need. Neighbours are added up in the order of the local engine, so every vector is the same to the last
-bit, whatever the number of shards. The driver runs the loop of `methods/loop.py` and charges; shards compute.
+Before each round a shard gets the messages that its sites received in the last round. Afterwards it returns
+the messages that other shards need. A shard adds up neighbours' vectors in the same order as the local
+engine, so every vector is the same to the last bit for any number of shards. The driver runs the loop of
+`methods/loop.py` and makes the charges.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from .checkpoint import Checkpoint
 from .partition import Part
 from .setup import Setup
 
-_MOST = 2048  # sites, and an eighth of a shard's: what a round needs beside the vectors it needs for so many
+_MOST = 2048  # the most sites in one node (and an eighth of the shard), so that temporary arrays stay small
 
 
 class ShardTask(NamedTuple):
-    """The facts that one shard needs about a run: of other sites, only which vectors cross."""
+    """The facts that one shard needs about a run. Of other sites, it knows only which vectors to exchange."""
 
     part: Part
     prepared: PreparedMethod
@@ -34,7 +35,7 @@ class ShardTask(NamedTuple):
 
     @classmethod
     def of(cls, setup: Setup, part: Part) -> ShardTask:
-        """The share of `part` in `setup`."""
+        """The task of the shard `part` in the run `setup`."""
         if setup.seed is None:
             raise ParameterError("`seed` must be given: shards of one run must draw from the same streams.")
         return cls(part, setup.prepared.part(part.own), setup.repeats, setup.seed, setup.measure)
@@ -44,8 +45,8 @@ class StepResult(NamedTuple):
     """A shard's report on the round that it just completed, for the record.
 
     losses, accuracies : (sites, repeats), on each site's own rows.
-    total : (repeats, d), the sum of its models.
-    gap : (repeats,), the largest distance from the network's mean in the round before, where that was given.
+    total : (repeats, d), the sum of the models of its sites.
+    gap : (repeats,), the largest distance of a model from the mean model in the round before, if known.
     """
 
     losses: Array
@@ -72,7 +73,7 @@ class Shard:
         self._models: Array | None = None
 
     def _start(self, own: range, node: Any, first: Array | None) -> Any:
-        """The first state of some of its sites: before round 1, or from a checkpoint."""
+        """The first state of a node's sites: the state before round 1, or the state in a checkpoint."""
         sites = range(self.part.own.start + own.start, self.part.own.start + own.stop)
         if self.saver is not None and self.t:
             return node.restored(self.t, self.saver.load_states(self.t, sites))
@@ -81,7 +82,7 @@ class Shard:
         return node.start(first[self.part.places[own.start : own.stop]], self._hear(own, first))
 
     def receive(self, heard: Sequence[Any], mean: Array | None, *, save: bool) -> StepResult | None:
-        """End the round that was computed last, with what others sent in it; None before the first."""
+        """End the round that was computed last, with the messages of other sites; None before round 1."""
         if not self.sent:
             return None
         gap = None if mean is None else self.gap(mean)
@@ -101,7 +102,7 @@ class Shard:
         return StepResult(measured[0], measured[1], models.sum(axis=0), gap)
 
     def compute(self) -> list[Any]:
-        """The messages of the next round: one block for each receiver, or their sum where all hear it."""
+        """The messages of the next round: one block per receiving shard, or the sum if all sites need it."""
         self.t += 1
         self.sent = [node.message(state) for node, state in zip(self.nodes, self.states, strict=True)]
         if self._neighbours():
@@ -114,14 +115,14 @@ class Shard:
 
     @property
     def models(self) -> Array:
-        """The models of its sites after the last complete round, (sites, repeats, d)."""
+        """The models of this shard's sites after the last complete round, (sites, repeats, d)."""
         if self._models is None:
             raise LookupError("no round is complete")
         return self._models
 
     @property
     def coordinates(self) -> Array | None:
-        """The coordinates of the run's rows; the same at every site."""
+        """The whitened coordinates of the run, the same at every site; or None."""
         return self.task.prepared.coordinates(self.nodes[0], self.states[0])
 
     def gap(self, mean: Array) -> Array:
@@ -132,7 +133,7 @@ class Shard:
         return self.task.prepared.hears(self.t) == "neighbours"
 
     def _heard(self, heard: Sequence[Any]) -> list[Any]:
-        """The input of each node's sites: the total, or the sums of their neighbours' vectors."""
+        """The input of each node: the total of all sites, or the sum of neighbours' vectors for each site."""
         if not self._neighbours():
             return [heard[0]] * len(self.cuts)
         vectors = np.concatenate(self.sent)

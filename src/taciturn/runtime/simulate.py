@@ -1,4 +1,4 @@
-"""simulate: a run in the laboratory, seeded and replayable."""
+"""simulate: a seeded, reproducible run without privacy, for experiments."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Engine(Protocol):
     """The interface of an engine such as `taciturn.runtime.RayEngine`."""
 
     def run(self, setup: Setup, *, show: bool | None = None) -> Run:
-        """Drive `setup` through all rounds."""
+        """Run all rounds of `setup`."""
         ...
 
 
 @contextmanager
 def one_cluster(engine: str) -> Iterator[None]:
-    """Inside, all runs with engine "ray" share one cluster; nothing else is changed."""
+    """A block in which all runs with engine "ray" share one cluster; other engines are not affected."""
     if engine != "ray":
         yield
         return
@@ -62,22 +62,23 @@ def simulate(
     Parameters
     ----------
     graph : the links between sites: a `Graph`, "complete", "ring", "star" or "path", or a networkx graph.
-    rounds, repeats : T, and how many independent runs share each matrix product.
-    seed : one stream per (repeat, site, purpose): adding a site or a repeat changes no other's noise. The
-        noise can be replayed, so the certificate says `simulated`.
+    rounds, repeats : the number of rounds, and the number of independent runs, which are computed together.
+    seed : the seed of the noise. Each (repeat, site, purpose) has its own stream, so adding a site or a
+        repeat changes no other noise. Anyone with the seed can draw the same noise, so the certificate says
+        `simulated`.
     tol : bound on the distance of every solved vector from the exact minimiser, ||gradient|| / m; 1e-8 by
-        default. MaskedDescent solves nothing, and refuses `tol` and `strict`.
+        default. MaskedDescent has no solver, and refuses `tol` and `strict`.
     start : f(0), "zeros" (the default) or "random".
-    strict : whether to refuse a penalty that decreases or falls below the dual step, which the paper's
-        theorems need; True by default.
+    strict : whether to refuse a penalty that decreases or is below the dual step (the paper's theorems
+        exclude both); True by default.
     history : keep every released vector, (rounds, repeats, sites, features).
-    engine : "local", one process; "ray", a cluster, or a `taciturn.runtime.ray.RayEngine` that says which;
-        "auto", the one that should be done first. The vectors are the same to the last bit.
-    threads : how many sites are solved at a time by the local engine; by default the number of cores, or
-        one where sites are so small that threads would wait for each other.
-    progress : True shows it, False does not, None only on a terminal.
-    checkpoint : a folder for the local engine. The next call with the same arguments goes on from the newest
-        checkpoint in it, to the same bits. A cluster's is that of `RayEngine`.
+    engine : "local" for one process; "ray" for a cluster, or a `taciturn.runtime.ray.RayEngine` with its
+        address; "auto" for the engine that should be faster. All give the same vectors to the last bit.
+    threads : how many sites the local engine solves at a time; by default the number of cores, or 1 if the
+        sites are so small that threads would wait for each other.
+    progress : whether to show the progress of the run; None shows it only on a terminal.
+    checkpoint : a folder for the local engine. The next call with the same arguments resumes from the newest
+        checkpoint in it, with the same bits. For a cluster, give the folder to `RayEngine`.
     every : rounds between checkpoints, a multiple of 10; 10 by default.
 
     Returns
@@ -123,14 +124,14 @@ def simulate(
         with saver.held():
             return run_local(setup, threads=threads, show=progress, checkpoint=saver)
     if checkpoint is not None:
-        raise ParameterError("`checkpoint` is for engine 'local'; a cluster's goes into RayEngine(...).")
+        raise ParameterError("`checkpoint` is for engine 'local'; else use RayEngine(checkpoint=...).")
     return cluster_engine(engine).run(setup, show=progress)
 
 
 def cluster_engine(engine: str | Engine) -> Engine:
-    """The engine, or the one that the name "ray" stands for."""
+    """The engine itself, or a `RayEngine` for the name "ray"."""
     if isinstance(engine, Engine):
         return engine
-    from .ray import RayEngine  # an extra: only those who ask for it need it
+    from .ray import RayEngine  # Ray is an optional dependency, so it is imported only if it is used
 
     return RayEngine()

@@ -1,4 +1,4 @@
-"""train: a real run in one process. The noise is secret, and cannot be seeded."""
+"""train: a real run in one process. The noise is secret and cannot be seeded."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def train(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Run:
-    """Run `method` once, with noise from a CSPRNG that cannot be replayed.
+    """Run `method` once, with secret noise from a cryptographic generator that cannot be seeded.
 
-    A private method of the paper without `output_noise`, `grid` and `clip` of its own is given them. So is
-    `tol`: one that floats certify whatever the rows are, since a failed solve reveals something about them.
-    `idealised` leaves the method as it is, and the certificate then says so. `measure` records loss and
-    accuracy, functions of the data that no noise covers: without it they are nan, and the run holds nothing
-    but released vectors. `ledger` is a new file for a durable record, where each charge is on disk before its
-    release, or an open ledger that was begun with the facts of this run. `budget` stops the run before a
-    site passes it; inside a `Budget` the whole run is reserved there first. MaskedDescent solves nothing, and
-    refuses `tol` and `idealised`.
+    A private method of the paper gets defaults for `output_noise`, `grid` and `clip` if they are not set. The
+    default of `tol` is one that floats certify for any rows, because a failed solve would reveal something
+    about the rows. `idealised` leaves the method unchanged, and the certificate says so. `measure` records
+    loss and accuracy, which no noise protects; by default both are nan, and the run contains only released
+    vectors. `ledger` is a new file, in which each charge is on disk before its release, or an open ledger
+    that was begun with the facts of this run. `budget` stops the run before a site exceeds it. Inside a
+    `with Budget` block, the cost of the whole run is first reserved in that budget. MaskedDescent has no
+    solver, so it refuses `tol` and `idealised`.
     """
     setup = prepare(
         problem,

@@ -1,1 +1,1 @@
-"""Scores and descriptions of private rows: counted once, with noise, charged and certified."""
+"""Private statistics of rows in this process: scores, descriptions, survival, regressions, programs."""

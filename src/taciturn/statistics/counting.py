@@ -1,4 +1,4 @@
-"""Questions put to rows in this process: one run of the questions' method, with one certificate."""
+"""Answer questions about rows in this process: one run answers all of them, with one certificate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 
 class AskOptions(TypedDict, total=False):
-    """The keywords that all statistics share, besides epsilon: `CountWishes` says what each is by default."""
+    """The keywords that all statistics share, in addition to epsilon; `CountWishes` has the defaults."""
 
     delta: float
     site: Any
@@ -50,7 +50,7 @@ class AskOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CountWishes:
-    """The options of a release: cost, trust, ledger and engine."""
+    """The options of a release: the budget, the sites and persons, collusion, ledger, seed and engine."""
 
     epsilon: float
     delta: float = 1e-5
@@ -83,7 +83,7 @@ class CountWishes:
 
 
 def spell_options(function: Callable[P, R]) -> Callable[P, R]:
-    """The same function; its signature names every keyword of `AskOptions`, with what it is by default."""
+    """Give the function a signature that lists every keyword of `AskOptions` with its default value."""
     own = inspect.signature(function)
     named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
     shared = [
@@ -113,7 +113,7 @@ def ask_here(
     wishes: CountWishes,
     what: str,
 ) -> list[PrivateAnswer]:
-    """The answers to some questions about the rows of all sites, within one (epsilon, delta)."""
+    """Answer questions about the rows of all sites, with one (epsilon, delta) for all questions together."""
     asking = Asking(tuple(questions), public, Spending(wishes.epsilon, wishes.delta, wishes.colluding))
     return run_asking(asking, columns, rows, wishes, what)[0]
 
@@ -125,7 +125,7 @@ def ask_table(
     wishes: CountWishes,
     what: str,
 ) -> PrivateAnswer:
-    """The answer to one question about a table, whose columns have these public ranges and categories."""
+    """Answer one question about a table; `schema` has the public ranges and categories of its columns."""
     if not isinstance(schema, Schema):
         schema = Schema(tuple(Number(name, low, high) for name, (low, high) in schema.items()))
     columns = take_columns(schema.names, table)
@@ -136,7 +136,7 @@ def ask_table(
 def run_asking(
     asking: Asking, columns: Any, rows: int, wishes: CountWishes, what: str
 ) -> tuple[list[PrivateAnswer], Array]:
-    """The same, and all that was released."""
+    """(answers, result): the answers, and all the numbers that were released."""
     given = wishes.site, wishes.sites, "complete", wishes.random_state, wishes.person
     places = assign_sites(rows, *given, least=1)
     units = sum(places.samples)
@@ -155,7 +155,7 @@ def run_asking(
     )
     if setup.forecast(wishes.delta).epsilon > wishes.epsilon:
         raise ParameterError(
-            f"`epsilon` must be at most 50: less noise has no proof; got {format_given(wishes.epsilon)}."
+            f"`epsilon` must be at most 50: no proof covers less noise; got {format_given(wishes.epsilon)}."
         )
     tables: Any = setup.prepared.tables  # type: ignore[attr-defined]
     tables.program.query(tables.program.start(1))  # a wrong first query fails before anything is spent
@@ -170,7 +170,7 @@ def run_asking(
 
 
 def _table(asking: Asking, columns: Any, places: SiteAssignment) -> ProgramTable:
-    """The rows of every site's private half; the rows of a person count together."""
+    """The rows of every site; if persons are given, the rows of a person form one unit."""
     array = columns if isinstance(columns, np.ndarray) else None
     named = {} if array is not None else columns
     table = SiteTable(named, len(places.site), places.person, places.site, array)

@@ -25,17 +25,17 @@ def private_description(
     level: float = 0.95,
     **options: Unpack[AskOptions],
 ) -> PrivateDescription:
-    """Describe private columns before training, under one (epsilon, delta) for all of them together.
+    """Describe private columns before training, with one (epsilon, delta) for all columns together.
 
-    Everything comes from one masked sum of counts. It is charged to the `Budget` it is in, if it is in one.
+    All answers come from one masked sum of counts, which is charged to the active `Budget`, if there is one.
 
     Parameters
     ----------
     table : a DataFrame, a mapping of columns, a structured array, or rows in the schema's order.
-    schema : what is public: a `Schema`, or generous ranges, {"age": (0, 150)}. Values outside are moved to
-        the nearer end, where they are seen.
-    by : a category or a boolean of the schema; every column is then also described for each of its values.
-    bins : cells of a number's or date's range; more of them tell more and are noisier.
+    schema : the public ranges and categories: a `Schema`, or wide ranges such as {"age": (0, 150)}. A value
+        outside of its range is moved to the nearer end of the range and counted there.
+    by : a categorical or boolean column; all columns are then also described for each of its values.
+    bins : the number of histogram cells of a number or date; more cells show more detail, with more noise.
     epsilon, delta, site, person, sites, colluding, large_delta, level, ledger, random_state, engine : as in
         `private_score`. The noise grows with the square root of the number of columns.
 

@@ -1,4 +1,4 @@
-"""PrivateGLM: regressions that a paper can print, with intervals that include the noise of privacy."""
+"""PrivateGLM: regressions for publication, with confidence intervals that include the privacy noise."""
 
 from __future__ import annotations
 
@@ -42,31 +42,37 @@ from .regression_plan import (
 
 @dataclass(eq=False, repr=False)
 class PrivateGLM(BaseEstimator):  # type: ignore[misc]
-    """A regression with estimates, standard errors, intervals and p-values in the user's units.
+    """A private regression: estimates, standard errors, intervals and p-values in the user's units.
 
-    Standard errors include the sample and the noise of privacy, which are also shown apart. Where the budget
-    is too small for intervals that hold, the fit is refused, and the error says what would be enough.
-    `taciturn.check(table, schema)` shows the owner of the rows, before anything is spent, which cells lie
-    outside of the ranges: a fit moves them to the nearer end.
+    Standard errors include the sampling error and the privacy noise; the summary also shows both separately.
+    If the budget is too small for valid intervals, the fit raises an error that says what would be enough.
+    A fit moves values outside of their public range to the nearer end of the range. Before a fit, the owner
+    of the rows can count such values with `taciturn.check(table, schema)`, which spends nothing.
 
     Parameters
     ----------
-    family : "binomial" (logit), "gaussian" (identity), "poisson" (log), or "hazard": the odds of an event in
-        each period in which a person is at risk. For a hazard, y holds two columns: time, and event (0 or 1).
-    epsilon, delta : what the whole fit may cost any one record, against `colluding` of the other sites.
-        epsilon = inf adds no noise, protects nothing, and gives the maximum-likelihood estimate.
-    sites, colluding : among how many sites rows are dealt where `fit` is not told; how many of the others
-        may collude, None for all of them.
-    bounds : the public range of every column; one pair more is the range of the outcome.
+    family : "binomial" (logit link), "gaussian" (identity link), "poisson" (log link), or "hazard": the odds
+        of an event in each period in which a person is at risk. For a hazard, y has two columns: the time,
+        and the event (0 or 1).
+    epsilon, delta : the privacy budget of the whole fit for any one record, if at most `colluding` of the
+        other sites collude. epsilon = inf adds no noise, protects nothing, and gives the maximum-likelihood
+        estimate.
+    sites : the number of sites among which `fit` divides the rows, if `fit` gets no `site`.
+    colluding : the number of other sites that may collude; None for all of them.
+    bounds : the public range (low, high) of every column. One additional pair at the end is the range of the
+        outcome.
     outcome : the public range of the outcome, for "gaussian" and "poisson".
-    periods : of a hazard, the public ends of its periods.
-    link : of a hazard, "logit" for odds ratios in a period, or "cloglog" for hazard ratios, as Cox has them.
-    names : of the columns, for the summary.
-    formula, schema, indicators : in place of bounds, outcome and names: see `from_formula`.
-    large_delta : insists on a delta above one over the number of records.
-    ledger : a file that records every charge.
-    random_state : a seed, for a simulation that protects nobody; None draws secret noise.
-    engine : "local", this process; or, with a seed, "ray" or a `taciturn.runtime.RayEngine`: the same bits.
+    periods : for a hazard, the public end times of the periods.
+    link : for a hazard, "logit" for odds ratios in a period, or "cloglog" for hazard ratios, as in Cox
+        models.
+    names : the names of the columns, for the summary.
+    formula, schema, indicators : replace bounds, outcome and names; see `from_formula`.
+    large_delta : allows a delta above 1 / (number of records).
+    ledger : a file in which every charge is recorded.
+    random_state : a seed makes the fit a reproducible simulation, which protects nobody; None draws secret
+        noise.
+    engine : "local" runs in this process. With a seed also "ray" or a `taciturn.runtime.RayEngine`, which
+        give equal results.
 
     Examples
     --------
@@ -101,28 +107,28 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_formula(cls, formula: str, schema: Schema, **settings: Any) -> PrivateGLM:
-        """The same for a table: `fit(table)`. Ranges and categories come from the schema alone.
+        """A model that is fitted with `fit(table)`. Ranges and categories come from the schema only.
 
-        formula : "death ~ age + C(sex) + age:bmi"; `site` is a fixed effect. A hazard has two columns on the
-            left: "time + event ~ age".
-        settings : the other parameters. A row with a missing cell does not count, and the summary says how
-            many do; `indicators` names columns whose missing cells get a column of their own instead.
+        formula : for example "death ~ age + C(sex) + age:bmi"; the term `site` adds fixed effects of the
+            sites. A hazard has two columns on the left: "time + event ~ age".
+        settings : the other parameters. Rows with a missing value are left out, and the summary says how many
+            rows count. For columns in `indicators`, an indicator column marks missing values instead.
         """
         model = cls(formula=formula, schema=schema, **settings)
         model._asked(("first", "second"))
         return model
 
     def fit(self, X: Any, y: Any = None, *, site: Any = None, person: Any = None) -> Self:
-        """Fit on the rows of all sites; with a formula, X is the table and there is no y.
+        """Fit on the rows of all sites. With a formula, X is the table, and y is not given.
 
-        site : the site of every row, one name or number each; None deals them by chance.
-        person : the person of each row; all rows of a person, at one site, are protected together and may
-            depend on each other.
+        site : the name or number of every row's site; None divides the rows among the sites at random.
+        person : the id of every row's person. All rows of a person must be at one site; they are protected
+            together, and may depend on each other.
         """
         with join_budget(origin_of(self)) as budget:
             if budget is not None and self.epsilon == math.inf:
                 raise BudgetExceeded(
-                    "PrivateGLM with `epsilon` = inf adds no noise, which no budget pays for; nothing was "
+                    "PrivateGLM with `epsilon` = inf adds no noise, so no budget can pay for it; nothing was "
                     "computed. Fit it outside the Budget, on rows that are not private."
                 )
             return self._fit(X, y, site, person)
@@ -136,14 +142,15 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         residual: float | None = None,
         exposure: float = 1.0,
     ) -> RegressionPlan:
-        """How large standard errors will be, from public numbers: the table for a study protocol.
+        """The expected standard errors, computed from public numbers, for example for a study protocol.
 
-        records : of all sites together.
-        spreads : the standard deviation that each column is expected to have; a quarter of its range. Of a
-            product, what follows from its parts.
-        rate : the expected mean of a binomial or Poisson outcome, or the hazard of a period.
-        residual : the standard deviation of a gaussian outcome around its mean; a quarter of its range.
-        exposure : of a hazard, the mean number of periods at risk.
+        records : the number of records of all sites together.
+        spreads : the expected standard deviation of each column. The default is a quarter of its range; for
+            an interaction term, the default follows from its columns.
+        rate : the expected mean of a binomial or Poisson outcome, or the expected hazard of a period.
+        residual : the expected standard deviation of a gaussian outcome around its mean. The default is a
+            quarter of its range.
+        exposure : for a hazard, the expected mean number of periods at risk of a person.
         """
         units = checks.whole("records", records, least=1)
         design, formula = self._planned()
@@ -171,14 +178,14 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return plan_regression(design.program, facts, units, self.epsilon, self.delta, power)
 
     def _planned(self) -> tuple[Design, Formula | None]:
-        """The public facts, and the formula, with the sites numbered."""
+        """(design, formula) for a plan, with sites named 1, 2, ...; the formula is None for arrays."""
         if self.formula is None:
             return self._design(len(self.bounds or ())), None
         question, public = self._asked(tuple(f"{k + 1}" for k in range(self.sites)))
         return question.design(public), question.read(public)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle with the budget in use, so that a fit in another process is charged to it too."""
+        """Add the active budget to the pickled state, so that a fit in another process is charged to it."""
         return {**super().__getstate__(), ORIGIN: note_origin(self)}
 
     def __sklearn_clone__(self) -> Self:
@@ -226,7 +233,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return GivenRegression(given=design), PublicTable(width=rows.shape[1]), rows, len(rows)
 
     def _asked(self, sites: tuple[str, ...], persons: bool = False) -> tuple[Glm, PublicTable]:
-        """The formula as a question, checked as far as public facts go."""
+        """The formula as a question, and the public facts of its table; raises if the two do not match."""
         wrong = [name for name in ("bounds", "outcome", "names") if getattr(self, name) is not None]
         if wrong:
             raise ParameterError(f"`{wrong[0]}` must not be given with a formula: the schema says it.")
@@ -238,7 +245,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return cast(Glm, found), public
 
     def _design(self, columns: int, named: Any = None) -> Design:
-        """The public facts of arrays."""
+        """The public facts of the regression if `X` and `y` are arrays."""
         if self.bounds is None:
             raise ParameterError("`bounds` must contain the public range of every column: [(0, 1), ...].")
         outcome = self.outcome
@@ -285,13 +292,13 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
 
     @property
     def intercept_(self) -> Any:
-        """The intercept; one for each period of a hazard."""
+        """The intercept; for a hazard, one intercept for each period."""
         found = self._fitted().estimates.values[len(self._fitted().names) :]
         return found if self._fitted().periods else float(found[0])
 
     @property
     def se_(self) -> Array:
-        """Standard errors of the coefficients, sampling and privacy together."""
+        """Standard errors of the coefficients, which include sampling error and privacy noise."""
         return self._fitted().estimates.se()[: len(self._fitted().names)]
 
     @property
@@ -300,7 +307,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return self._fitted().p_values[: len(self._fitted().names)]
 
     def interval(self, level: float = 0.95) -> Array:
-        """(columns, 2): both ends of an interval for every coefficient, without the intercept."""
+        """(columns, 2): the ends of the confidence interval of every coefficient except the intercept."""
         return self._fitted().interval(level)
 
     def intercept_interval(self, level: float = 0.95) -> Array:
@@ -308,31 +315,34 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return self._fitted().intercept_interval(level)
 
     def summary(self, level: float = 0.95) -> PrivateRegression:
-        """The table: `print(model.summary())`; `.html()`, `.latex()`, `.csv()`, `.plot()`."""
+        """The table of results, to print or to convert with `.html()`, `.latex()`, `.csv()` or `.plot()`."""
         return replace(self._fitted(), level=checks.probability("level", level))
 
     def plot(self, level: float = 0.95) -> Picture | None:
-        """The forest plot."""
+        """A forest plot of the coefficients with their confidence intervals."""
         return self.summary(level).plot()
 
     def survival(self, x: Any, level: float = 0.95) -> Array:
-        """(periods, 3): the share without an event after each period of a hazard, and both ends.
+        """(periods, 3): the survival probability after each period, and the ends of its confidence band.
 
-        x : the columns of one person; with a formula, {"age": 70, "sex": "male"}.
+        x : one number for each column; with a formula, a mapping such as {"age": 70, "sex": "male"}.
         """
         if isinstance(x, Mapping):
             if self.formula is None:
-                raise ParameterError("`x` must contain one number for each column; names go with a formula.")
+                raise ParameterError(
+                    "`x` must contain one number for each column; only a formula takes names."
+                )
             question, public = self._asked(self.site_names_)
             x = question.columns_of(public, x)
         return self._fitted().survival(x, level)
 
     def plot_survival(self, persons: Mapping[str, Any], level: float = 0.95) -> Picture:
-        """The curves of some persons with their bands, {"a woman of 70": x, ...}."""
+        """Plot survival curves with confidence bands, for example of persons = {"a woman of 70": x, ...}."""
         periods, lines = self._fitted().periods, []
         for name, x in persons.items():
             shares = [Estimate(1.0, 1.0, 1.0), *(Estimate(*row) for row in self.survival(x, level).tolist())]
-            lines.append(Line(str(name), [0.0, *periods], shares))
+            shown = 1.04 * periods[-1]  # otherwise the last step would have width 0
+            lines.append(Line(str(name), [0.0, *periods, shown], [*shares, shares[-1]]))
         title = f"Share without an event, {level:.0%} bands"
         return draw_lines(lines, "time", "share without an event", title, steps=True)
 
@@ -343,7 +353,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
 
 
 def _matrix(X: Any, y: Any, family: str) -> Array:
-    """Columns and outcome as one array of finite numbers."""
+    """X with the outcome as its last column (or columns), checked to be finite numbers."""
     try:
         rows, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):

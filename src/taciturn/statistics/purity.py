@@ -1,4 +1,4 @@
-"""check_purity: tests whether an installed private half depends on its row alone."""
+"""check_purity: tests whether the result of a program's `private` function depends on one row only."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ..methods.programs.own_program import Program, row_by_row
 def check_purity(
     program: Program, X: Any, *, length: int, parameters: Mapping[str, Any] | None = None, seed: int = 0
 ) -> list[str]:
-    """The faults of a program's private half: rows whose result changes with the rows beside them.
+    """The faults of a program's `private` function: how its result for a row depends on other rows.
 
-    It finds mistakes, not malice: hostile code can pass it. Run it on made-up rows, before the
-    program is installed where the real rows are. An empty list means that no fault was found.
+    An empty list means that no fault was found. The check finds mistakes only: malicious code can pass it.
+    Run it on made-up rows, before the program is installed where the real rows are.
 
     Parameters
     ----------
-    program : with a `private` function.
-    X : made-up rows, some dozens.
-    length : how many numbers `private` gives for a row.
-    parameters : of the query, by name.
-    seed : of the order.
+    program : a program with a `private` function.
+    X : some dozens of made-up rows.
+    length : the number of values that `private` returns for a row.
+    parameters : the names and values of the query's parameters.
+    seed : the seed for the random order of the rows in one of the tests.
 
     Examples
     --------
@@ -60,6 +60,9 @@ def check_purity(
         "a row gives another value when it is computed again": (run(slice(None)), first),
         "a row gives another value in another order of the rows": (run(order), first[order]),
         "a row gives another value among fewer rows": (run(slice(half, None)), first[half:]),
-        "a row gives another value by itself": (np.concatenate([run([k]) for k in range(len(rows))]), first),
+        "a row gives another value when it is the only row": (
+            np.concatenate([run([k]) for k in range(len(rows))]),
+            first,
+        ),
     }
     return [words for words, (one, other) in trials.items() if not np.array_equal(one, other, equal_nan=True)]

@@ -1,4 +1,4 @@
-"""The same regression without privacy: the maximum-likelihood estimate of the pooled rows."""
+"""Regression without privacy: the maximum-likelihood estimate on the rows of all sites together."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _STEPS, _CLOSE = 100, 1e-12
 def fit_without_noise(
     design: Design, X: Array, outcome: Array, person: NDArray[Any] | None = None
 ) -> PrivateRegression:
-    """Newton's method on the score, with weights, clips and grid switched off. It protects nothing.
+    """Fit by Newton's method, without weights, clipping or noise. This protects nothing.
 
-    With persons standard errors allow for rows of one person that depend on each other (a sandwich).
+    With `person`, the standard errors are cluster-robust (sandwich): rows of one person may depend on each
+    other.
     """
     whole = np.isfinite(X).all(axis=1) & np.isfinite(outcome).reshape(len(X), -1).all(axis=1)
     rows = design.scaled(X[whole], outcome[whole])
@@ -70,7 +71,7 @@ def fit_without_noise(
 
 
 def _score(family: str, y: Array, eta: Array) -> tuple[Array, Array]:
-    """The residual of every row as the score has it, and minus its mean slope."""
+    """(residual, weight) of every row: the score is Z' residual, the negative Hessian Z' diag(weight) Z."""
     if family == "gaussian":
         return y - eta, np.ones(len(eta))
     if family == "poisson":
@@ -85,7 +86,7 @@ def _score(family: str, y: Array, eta: Array) -> tuple[Array, Array]:
 
 
 def _person_periods(rows: Array, p: int, d: int) -> tuple[Array, Array]:
-    """One row for each period in which a person was at risk."""
+    """(Z, y) with one row for each person and period at risk; y is 1 in the period of an event."""
     last = rows[:, p].astype(np.int64)
     who = np.repeat(np.arange(len(rows)), last)
     period = np.arange(len(who)) - np.repeat(np.cumsum(last) - last, last)

@@ -1,4 +1,4 @@
-"""How large standard errors will be, from public numbers: the table for a study protocol."""
+"""Forecast the standard errors of a private regression from public numbers, e.g. for a study protocol."""
 
 from __future__ import annotations
 
@@ -21,18 +21,21 @@ from ..methods.sums.program import pair_graph
 from ..privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from ..questions.glm.regression_answer import PrivateRegression
 
-_HOPELESS = 1.0  # the edge of the noise, in units of the largest Hessian that there can be
+_HOPELESS = 1.0  # no fit is possible if `hessian_noise` is larger than this
 
 
 def strength(epsilon: float, delta: float, sites: int, colluding: int | None) -> float:
-    """mu sqrt(h / N): the noise in the sum of all sites is the sensitivity over this."""
+    """mu sqrt(h / N), where h of the N sites are honest.
+
+    The standard deviation of the noise in the sum over all sites is the sensitivity divided by this number.
+    """
     pairs = pair_graph(sites, colluding)
     honest = pairs.honest(sites - 1 if colluding is None else colluding)
     return float(gaussian_mu(epsilon, delta)) * math.sqrt(honest / sites)
 
 
 def hessian_noise(program: Regression, units: int, power: float) -> float:
-    """The edge of the Hessian's noise, in units of the largest Hessian that there can be."""
+    """The largest eigenvalue of the noise in the Hessian, divided by that of the largest possible Hessian."""
     d = program.dimension
     std = math.sqrt(2.0) * program.clip**2 * d / (units * power * math.sqrt(HESSIAN_SHARE))
     return math.sqrt(2.0 * d) * std
@@ -41,7 +44,7 @@ def hessian_noise(program: Regression, units: int, power: float) -> float:
 def require_possible(
     program: Regression, units: int, epsilon: float, delta: float, sites: int, colluding: int | None
 ) -> None:
-    """Raise, before anything is spent, if public numbers show that no interval can be valid."""
+    """Raise before anything is spent if public numbers show that no valid confidence interval is possible."""
     checks.positive("epsilon", epsilon)
     power = strength(epsilon, checks.probability("delta", delta), sites, colluding)
     short = hessian_noise(program, units, power) / _HOPELESS
@@ -56,7 +59,10 @@ def require_possible(
 
 
 def enough(short: float, units: int, epsilon: float, delta: float) -> str:
-    """The epsilon, or the number of records, that would be enough, if `short` times as much is needed."""
+    """A sentence: the epsilon, or the number of records, that would be enough.
+
+    short : the factor by which mu or the number of records must grow.
+    """
     if not math.isfinite(short):
         short = 4.0
     mu = float(gaussian_mu(epsilon, delta)) * short
@@ -67,13 +73,13 @@ def enough(short: float, units: int, epsilon: float, delta: float) -> str:
 
 
 def explain_refusal(found: PrivateRegression, units: int, epsilon: float, delta: float) -> str:
-    """Why a fit gives no intervals, and what would help; its budget is spent."""
+    """The error text of a fit that spent its budget in vain: the reason, and what would help."""
     if found.shortfall == 0.0:
         return f"`y` and `X` must fit the family {found.family}: {found.reason}. The budget has been spent."
     fewer = " Fewer, longer periods help too." if found.periods else ""
     return (
-        f"`epsilon` = {format_cost(epsilon)} is too small for intervals that hold, and has been spent: "
-        f"{found.reason}. {enough(found.shortfall, units, epsilon, delta)} The column known least is "
+        f"`epsilon` = {format_cost(epsilon)} is too small for valid intervals, and has been spent: "
+        f"{found.reason}. {enough(found.shortfall, units, epsilon, delta)} The least certain column is "
         f"{found.weakest!r}: narrow its range, or drop it if it is nearly constant or follows from others."
         f"{fewer}"
     )
@@ -84,10 +90,10 @@ class RegressionFacts:
     """The public facts that a plan of a regression needs.
 
     spreads : the standard deviation of every column.
-    inflation : the factor of its standard error by its correlation with the other columns.
+    inflation : the factor by which correlation with other columns increases a column's standard error.
     rate : the mean of a binomial or Poisson outcome, or the hazard of a period.
-    residual : the standard deviation of a gaussian outcome around its mean.
-    exposure : of a hazard, the mean number of periods at risk.
+    residual : the standard deviation of a gaussian outcome around its predicted mean.
+    exposure : for a hazard, the mean number of periods at risk of a person.
     """
 
     names: tuple[str, ...]
@@ -100,11 +106,14 @@ class RegressionFacts:
 
 @dataclass(frozen=True)
 class RegressionPlan:
-    """How large standard errors will be, if columns are not correlated; correlation makes both parts larger.
+    """The expected standard errors of a regression whose columns are not correlated.
 
-    Products are an exception: a plan knows how they depend on their own columns.
+    Correlation makes both the sampling part and the privacy part of a standard error larger. Interaction
+    terms (products such as `age:log_crp`) are an exception: the plan accounts for their correlation with the
+    columns they are made of.
 
-    sampling, privacy : the two parts, one for each column.
+    sampling, privacy : the two parts of the standard error of each column.
+    ratios : pairs (epsilon, standard error divided by the standard error without privacy), for the plot.
     """
 
     names: tuple[str, ...]
@@ -116,11 +125,11 @@ class RegressionPlan:
 
     @property
     def se(self) -> tuple[float, ...]:
-        """Both parts together."""
+        """The standard error of each column, sampling and privacy together."""
         return tuple(math.hypot(a, b) for a, b in zip(self.sampling, self.privacy, strict=True))
 
     def table(self) -> list[list[str]]:
-        """For a protocol; an effect of 2.8 standard errors is found in 80% of studies, at the 5% level."""
+        """The table for a study protocol. Detectable: 2.8 standard errors (80% power at the 5% level)."""
         rows = zip(self.names, self.sampling, self.privacy, self.se, strict=True)
         lines = [[name, *(f"{v:.3g}" for v in (a, b, se)), f"{2.8 * se:.3g}"] for name, a, b, se in rows]
         return [["", "sampling", "privacy", "std err", "detectable"], *lines]
@@ -133,7 +142,7 @@ class RegressionPlan:
         return "\n".join([head, *lines])
 
     def plot(self) -> Picture:
-        """The standard error against epsilon, in units of that without privacy."""
+        """A plot of (standard error) / (standard error without privacy) against epsilon."""
         figure = new_figure(4.8, 3.0)
         axes = figure.subplots()
         axes.plot(*zip(*self.ratios, strict=True), color="#2f7d77")
@@ -150,7 +159,7 @@ class RegressionPlan:
 def plan_regression(
     program: Regression, facts: RegressionFacts, units: int, epsilon: float, delta: float, power: float
 ) -> RegressionPlan:
-    """The expected standard errors; `power` is mu sqrt(h / N) at this epsilon."""
+    """The expected standard errors; `power` is the `strength` at this epsilon."""
     weight = {"gaussian": 1.0, "poisson": facts.rate}.get(program.family, facts.rate * (1 - facts.rate))
     reach = {
         "gaussian": GAUSSIAN_CUT * facts.residual,

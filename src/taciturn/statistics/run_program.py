@@ -1,4 +1,4 @@
-"""run_program: a user's program on rows in this process, with one certificate for all its sums."""
+"""run_program: run a user's program on rows in this process, with one certificate for all its sums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .counting import AskOptions, CountWishes, ask_here, spell_options
 
 
 class _Given(ProgramQuestion):
-    """A program that is an object of this process."""
+    """The question of a program that is given as a Python object."""
 
     given: Any
 
@@ -37,15 +37,16 @@ def run_program(
     epsilon: float,
     **options: Unpack[AskOptions],
 ) -> ProgramResult:
-    """Run a program on the rows of all sites, within (epsilon, delta) for the whole of it.
+    """Run a program on the rows of all sites, within (epsilon, delta) for the whole program.
 
     Parameters
     ----------
-    X, y : the rows; a target is the last column that an expression sees.
-    site, sites, person : as in the estimators: where each row is, or among how many sites rows are dealt; and
-        the id of each row's person, if the promise is for persons.
-    colluding : how many of the other sites may collude; None: all of them.
-    random_state : a seed, for a simulation that protects nobody; None draws secret noise.
+    X, y : the rows. If y is given, expressions see it as the last column.
+    site, sites, person : as in the estimators: the site of each row, or the number of sites among which rows
+        are divided; and the id of each row's person, if the guarantee is to protect persons.
+    colluding : the number of other sites that may collude; None for all of them.
+    random_state : a seed makes the run a reproducible simulation, which protects nobody; None draws secret
+        noise.
     epsilon, delta, large_delta, ledger, engine : as in `private_score`.
 
     Examples
@@ -74,7 +75,7 @@ def run_program(
 
 
 def _matrix(X: Any, y: Any) -> Array:
-    """The rows as numbers, with the target behind them; what is not a number stays NaN and adds zeros."""
+    """The rows as floats, with y as the last column. Rows with NaN are kept; they add zeros to the sums."""
     try:
         rows = np.asarray(X, dtype=np.float64)
         rows = rows if y is None else np.column_stack([rows, np.asarray(y, dtype=np.float64)])

@@ -1,7 +1,7 @@
 """The models that may be scored on private rows, and their predictions for each row.
 
-The cost of a score counts one record as one row of the tables. That is true if a prediction depends on its
-own row alone, and if the model is either paid for by itself or knows nothing of these rows.
+The privacy cost of a score assumes that one record changes one prediction. That is correct if a prediction
+depends on its own row only, and if the fit of the model was charged separately or did not use these rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STEPS = (BoundedEncoder, FeatureMap, PlainColumns, RowClipper)
 
 
 def model_marks(clf: Any, *, public: bool, simulated: bool) -> tuple[str, ...]:
-    """The certificate's marks about the model; an error if it is neither public nor certified."""
+    """The certificate's marks about the model; raises if the model is neither public nor certified."""
     if hasattr(clf[-1] if isinstance(clf, Pipeline) else clf, "strength_"):
         raise ParameterError("`clf` is a site's own model; neither it nor a score of it may leave the site.")
     if public:
@@ -60,10 +60,11 @@ def model_marks(clf: Any, *, public: bool, simulated: bool) -> tuple[str, ...]:
 
 
 def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
-    """(rows, 1) for two classes, the second one's score, else (rows, classes), from 0 to 1; NaN: no answer.
+    """Scores from 0 to 1: (rows, 1), of the second class, if there are two classes; else (rows, classes).
 
-    Our own models compute each row by itself, and how many rows there are is public: they see all at once.
-    Any other is asked row by row, and must be the same model afterwards.
+    The scores of a row are NaN if the model fails on the row. The models of taciturn compute each row
+    separately, so they get all rows at once. Any other model gets one row at a time, and its state must not
+    change.
     """
     given = _length(X)
     if given != rows:
@@ -77,7 +78,7 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
         try:
             found[k] = _ask(clf, _row(X, k), classes)
         except Exception as error:
-            failed = error  # like a row without an answer: that it failed may depend on the row
+            failed = error  # the scores stay NaN, because whether a model fails may depend on the private row
     if failed is not None and np.isnan(found).all():
         raise ParameterError(
             f"`clf` fails for every row, with {type(failed).__name__}; no noise was drawn and nothing was "
@@ -93,7 +94,7 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
 
 
 def _digest(clf: Any) -> bytes | None:
-    """A digest of all that a model consists of; None where that cannot be written down."""
+    """A hash of the pickled model; None if the model cannot be pickled."""
     try:
         return hashlib.sha256(pickle.dumps(clf)).digest()
     except Exception:  # pickling runs the model's own code
@@ -101,13 +102,13 @@ def _digest(clf: Any) -> bytes | None:
 
 
 def _is_ours(clf: Any) -> bool:
-    """Whether all its steps are known to treat every row independently.
+    """Whether all steps of the model are classes of taciturn, which treat every row independently.
 
-    A subclass may do anything, and so may a method that was replaced on the object itself.
+    False for a subclass, or if a method was replaced on an object: such code may do anything.
     """
     steps = [step for _, step in clf.steps] if type(clf) in (Pipeline, LoadedModel) else [clf]
     encoders = [*steps[:-1]]
-    if hasattr(steps[-1], "encoder_"):  # of an additive model
+    if hasattr(steps[-1], "encoder_"):  # an additive model has its own encoder
         encoders.append(steps[-1].encoder_)
     known = type(steps[-1]) in _OURS and all(type(step) in _STEPS for step in encoders)
     every = (clf, *steps, *encoders)
@@ -136,7 +137,7 @@ def _length(X: Any) -> int:
 
 
 def _row(X: Any, k: int) -> Any:
-    """One row, in the form that all of them have."""
+    """Row k as a table with one row, of the same type as X."""
     if isinstance(X, Mapping):
         return {name: values[k : k + 1] for name, values in X.items()}
     return getattr(X, "iloc", X)[k : k + 1]

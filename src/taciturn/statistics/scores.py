@@ -18,7 +18,7 @@ from .scored_models import model_marks, row_scores
 
 
 class _Scored(CountsQuestion):
-    """Labels and scores that are known already, as columns `truth` and `scores`."""
+    """A question whose table has the columns `truth` (true labels) and `scores`, computed beforehand."""
 
     classes: tuple[Any, ...]
     bins: int
@@ -49,23 +49,25 @@ def private_score(
     public: bool = False,
     **options: Unpack[AskOptions],
 ) -> PrivateScore:
-    """Accuracy, confusion matrix, AUC and calibration on private rows, under one (epsilon, delta) in all.
+    """Accuracy, confusion matrix, AUC and calibration on private rows, with one (epsilon, delta) for all.
 
-    Everything comes from one masked sum of counts. It is charged to the `Budget` it is in, if it is in one.
+    All answers come from one masked sum of counts, which is charged to the active `Budget`, if there is one.
 
     Parameters
     ----------
-    clf : a fitted classifier of taciturn, or a pipeline of `BoundedEncoder` and one, whose certificate says
-        what the fit cost; or any classifier with `public`. It must score a row by that row alone.
-    X, y : the rows and their labels; `clf.classes_` is taken to be public.
+    clf : a fitted classifier of taciturn with its certificate, or a pipeline of a `BoundedEncoder` and such a
+        classifier. With `public=True`, any fitted classifier whose score of a row depends on that row only.
+    X, y : the rows and their labels; `clf.classes_` is assumed to be public.
     epsilon, delta, site, person, sites, colluding, large_delta : as in the fit of an estimator.
-    bins : cells of a score between 0 and 1, an even number; more of them tell more and are noisier.
-    level : of all intervals.
-    public : insists that no private row was used to make `clf`; the certificate says so. Such a model is
-        asked row by row, which takes a while.
-    ledger : a new file for a durable record, or None.
-    random_state : a seed makes it replayable, and the certificate says `simulated`.
-    engine : "local", this process; or, with a seed, "ray" or a `taciturn.runtime.RayEngine`: the same bits.
+    bins : the even number of cells into which scores from 0 to 1 are counted; more cells show more detail,
+        with more noise.
+    level : the confidence level of every interval.
+    public : True declares that no private row was used to make `clf`; the certificate repeats this claim.
+        Such a model gets one row at a time, which is slow.
+    ledger : a new file in which the charge is recorded, or None.
+    random_state : a seed makes the noise reproducible; the certificate is then marked `simulated`.
+    engine : "local" runs in this process. With a seed also "ray" or a `taciturn.runtime.RayEngine`, which
+        give equal results.
 
     Examples
     --------

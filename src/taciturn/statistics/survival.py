@@ -1,4 +1,4 @@
-"""private_survival and private_correlations: questions to rows in this process."""
+"""private_survival and private_correlations, computed from rows in this process."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def private_survival(
     level: float = 0.95,
     **options: Unpack[AskOptions],
 ) -> PrivateSurvival:
-    """Kaplan-Meier curves with bands, life tables and the log-rank test, under one (epsilon, delta) in all.
+    """Kaplan-Meier curves with bands, life tables and the log-rank test, with one (epsilon, delta) for all.
 
     Parameters
     ----------
-    time, event : how long each unit was observed, and whether that ended with the event.
-    horizon : the public end of the study; a unit that was observed longer is censored there.
-    group, groups : which group each unit is in, and the public list of the groups.
-    bins : intervals of time; more of them tell more and are noisier.
+    time, event : the time for which each record was observed, and whether it ended with the event.
+    horizon : the public end of the study; a record that was observed for longer is censored at the horizon.
+    group, groups : the group of each record, and the public list of all groups.
+    bins : the number of time intervals; more intervals show more detail, with more noise.
     epsilon, delta, site, person, sites, colluding, large_delta, level, ledger, random_state, engine : as in
         `private_score`.
 
@@ -79,12 +79,12 @@ def private_correlations(
     level: float = 0.95,
     **options: Unpack[AskOptions],
 ) -> PrivateCorrelations:
-    """Means, covariances, correlations and principal components, under one (epsilon, delta) in all.
+    """Means, covariances, correlations and principal components, with one (epsilon, delta) for all of them.
 
     Parameters
     ----------
-    table, schema : as in `private_description`; categories are left out. A missing value counts as the middle
-        of its public range, so that tight ranges tell more.
+    table, schema : as in `private_description`; categorical columns are left out. A missing value counts as
+        the middle of its public range. Narrower ranges give more precise answers.
     epsilon, delta, site, person, sites, colluding, large_delta, level, ledger, random_state, engine : as in
         `private_score`. The noise grows with the number of columns.
 

@@ -1,6 +1,6 @@
-"""check: how a table fits a schema, for the owner of its rows. It spends and writes nothing.
+"""check: tells the owner of a table how well it fits a schema. It spends no budget and writes no file.
 
-Everything here is computed from the rows, and no noise covers it.
+The results are computed from the rows without noise.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from ..privacy.certificate.summary import count
 
 OWNER_ONLY = "for the owner of these rows only: the counts are computed from the rows, never share them"
 _CELLS, _CLASSES = 12, 12
-_NARROW = 0.05  # a column that uses less of its range than this is mostly squeezed flat
+_NARROW = 0.05  # warn if 90% of the cells lie within this share of the range: the scaled column hardly varies
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedColumn:
-    """One column: its counts, the distribution of its cells over the range, and its faults.
+    """One column: how many cells fit the schema, a histogram of the cells, and warnings.
 
-    heights : cells of a histogram over the public range, or the rows of each category.
+    heights : the counts of a histogram over the public range, or the number of rows of each category.
+    troubles : the warnings about this column, one line each.
     """
 
     counts: CellCounts
@@ -48,14 +49,15 @@ class CheckedColumn:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableCheck:
-    """How a table fits a schema. Only the owner of the rows may see it.
+    """The result of `check`: how well a table fits a schema. Only the owner of the rows may see it.
 
-    columns : every column of the schema, then the label.
-    rows, zeros : how many rows there are, and how many of them become zeros and have no effect.
-    clipped : how many rows a fit shortens to `data_norm`; with a schema the encoder has seen to it.
-    noise : the length of the noise over that of a strong signal at this budget, on these rows alone; above
-        1 a model is little better than chance.
-    troubles : what the owner should look at before anything is spent, one line each.
+    columns : one entry for every column of the schema, then one for the label.
+    rows, zeros : the number of rows, and the number of rows that become zeros and have no effect on a fit.
+    clipped : the number of rows that a fit scales down to `data_norm`; 0 if there is a schema.
+    noise : the norm of the noise divided by the norm of a strong signal, at this budget and number of rows.
+        If it is above 1, a model is little better than chance.
+    support : whether there are enough rows, as text.
+    troubles : all warnings that the owner should read before a fit, one line each.
     """
 
     columns: tuple[CheckedColumn, ...]
@@ -73,7 +75,7 @@ class TableCheck:
         return "\n".join([f"({OWNER_ONLY})", *self.lines()])
 
     def lines(self) -> list[str]:
-        """The table of counts, whether there are enough rows, and the troubles."""
+        """The lines of the report: the table of counts, whether there are enough rows, and the warnings."""
         width = max(len("column"), *(len(column.counts.name) for column in self.columns))
         shown = [f"  {'column':{width}} {'fit':>9} {'moved':>9} {'unknown':>9} {'missing':>9}"]
         for c in (column.counts for column in self.columns):
@@ -86,7 +88,7 @@ class TableCheck:
         for column in self.columns:
             c = column.counts
             facts[c.name] = f"{c.fit} fit, {c.moved} moved, {c.unknown} unknown, {c.missing} missing"
-            ends = (0, len(column.heights) - 1) if c.moved else ()  # where moved cells are
+            ends = (0, len(column.heights) - 1) if c.moved else ()  # with moved cells
             pictures[c.name] = draw_bars(column.heights, ends, label=c.name)
         facts["rows"] = f"{self.rows}, of which {self.zeros} become zeros and {self.clipped} are shortened"
         if self.support not in self.troubles:
@@ -113,17 +115,17 @@ def check(
 ) -> TableCheck:
     """Check which values fit a schema, and whether there are enough rows for this epsilon.
 
-    Run it before a fit. It spends nothing, and its result is computed from the rows without noise: it is for
-    their owner's eyes and must not be shared.
+    Run it before a fit. It spends no budget. The result is computed from the rows without noise, so only the
+    owner of the rows may see it.
 
     Parameters
     ----------
     table : the rows, as for `BoundedEncoder`; or a plain array of numbers, without a schema.
-    schema : the public columns. None: the table is what a fit will be given as X.
-    y : labels or targets.
-    classes, target_scale, missing, data_norm : as the estimator or `BoundedEncoder` is given them.
-    epsilon, delta, sites, colluding : the budget in mind, as the estimator is given it.
-    total_rows : how many rows all sites have together, where `table` is the table of one of them.
+    schema : the public facts about the columns. With None, `table` is checked as the X of a fit.
+    y : the labels or targets of the rows.
+    classes, target_scale, missing, data_norm : as for the estimator or `BoundedEncoder`.
+    epsilon, delta, sites, colluding : the intended budget, as for the estimator.
+    total_rows : the number of rows of all sites together, if `table` belongs to one of several sites.
 
     Examples
     --------
@@ -152,7 +154,7 @@ def examine(
     total_rows: int | None,
     **budget: Any,
 ) -> TableCheck:
-    """`check` with the label as a column, and which rows have none."""
+    """`check` for a label that is given as (its checked column, a mask of the rows without a label)."""
     X, columns = _features(table, schema, missing, data_norm)
     zeros, rows = ~X.any(axis=1), len(X)
     if label is not None:
@@ -178,7 +180,7 @@ def examine(
 def _features(
     table: Any, schema: Schema | Mapping[str, Any] | None, missing: str, data_norm: float
 ) -> tuple[Array, list[CheckedColumn]]:
-    """The rows as a fit gets them, and the columns."""
+    """(X, columns): the rows as a fit would use them, and the checked columns."""
     checks.positive("data_norm", data_norm)
     if schema is None:
         if missing != "row":
@@ -198,7 +200,7 @@ def _features(
 
 
 def _column(field: Number | Category | Date | Boolean, counts: CellCounts, values: Array) -> CheckedColumn:
-    """A column of a schema, with its histogram over the public range."""
+    """Check one column of a schema; `values` are its parsed cells."""
     troubles = [counts.losses()] if counts.many_lost else []
     if isinstance(field, Category):
         heights = np.bincount(values[values >= 0], minlength=len(field.values))
@@ -223,7 +225,7 @@ def _column(field: Number | Category | Date | Boolean, counts: CellCounts, value
 def _label(
     y: Any, classes: Sequence[Any] | None, target_scale: float | None
 ) -> tuple[CheckedColumn, NDArray[np.bool_]]:
-    """The label as a column, and which rows have no label."""
+    """(the label as a checked column, a mask of the rows without a valid label)."""
     values = np.asarray(y).ravel()
     rows = len(values)
     if target_scale is not None:
@@ -243,7 +245,7 @@ def _label(
 
 
 def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool_]]:
-    """A number to predict, in units of `target_scale`."""
+    """Like `_label`, for a numeric target; its histogram shows |target| / scale."""
     counts = count_column(Number("target", -1e300, 1e300), values)
     found = read_numbers(values)
     known = np.abs(found[np.isfinite(found)]) / scale
@@ -261,7 +263,7 @@ def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool
 def _support(
     rows: int, dimension: int, *, epsilon: float, delta: float, sites: int, colluding: int | None
 ) -> tuple[float, str]:
-    """The ratio of noise to signal, and its meaning."""
+    """(noise divided by signal, a text that says whether there are enough rows)."""
     checks.whole("sites", sites, least=2)
     checks.positive("epsilon", epsilon) if math.isfinite(epsilon) else None
     checks.probability("delta", delta)

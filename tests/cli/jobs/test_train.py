@@ -49,11 +49,11 @@ def test_run_folder_has_every_documented_file(folder):
 
 def test_run_folder_states_who_may_see_each_file(folder):
     said = (folder / "run" / "README.txt").read_text()
-    published, kept = said.split("Keep, and never")
+    published, kept = said.split("Keep this file")
     for path in (folder / "run").iterdir():
         if path.name != "README.txt":
             assert path.name in (kept if path.suffix == ".sqlite" else published)
-    assert "Never leaves: the tables of the sites" in kept
+    assert "Never share the tables of the sites" in kept
     assert max(map(len, said.splitlines())) <= 130
 
 

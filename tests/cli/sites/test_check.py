@@ -89,7 +89,7 @@ def test_certificate_that_expires_before_the_run_could_end_is_reported_with_its_
     out = said(path, capsys)
     assert (
         any(f"ends on {ends:%Y-%m-%d}" in out for ends in dates)
-        and "before a run with a `patience` of 7200 s might" in out
+        and "earlier than `patience`, 7200 s from now" in out
     )
     certify(path, authority, days=3)
     assert ": soon, in 3.0 days" in said(path, capsys, 0)

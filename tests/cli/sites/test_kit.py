@@ -107,7 +107,7 @@ def test_a_masked_kit_leaves_out_what_the_job_fixes(tmp_path: Path) -> None:
     )
     assert run(["site", "kit", str(job), str(tmp_path / "kit")]) == 0
     site = load_site(tmp_path / "kit" / "alpha" / "site.toml")
-    assert site.job.masked and site.file.noise is None
+    assert site.job.method == "masked" and site.file.noise is None
 
 
 def test_a_kit_for_a_job_with_a_seed_says_what_it_is_and_agrees_to_nothing(tmp_path: Path) -> None:

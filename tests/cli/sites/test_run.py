@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import stat
 import sys
 import threading
@@ -17,6 +19,7 @@ from support.sitecheck import check_both
 from support.sitestore import charge_round, open_store
 from support.sitework import network, shards
 from taciturn.cli.app import run
+from taciturn.cli.sites.logs import log_to_stderr
 from taciturn.core.errors import ExitCode
 from taciturn.core.formatting import format_cost
 from taciturn.sites.files.keys import Authority
@@ -176,7 +179,7 @@ def test_a_relay_prints_its_configuration(tmp_path: Path, capsys: Capture) -> No
     assert run(["site", "relay", str(tmp_path / "job.toml"), *words("relay"), "--config"]) == 0
     assert json.loads(capsys.readouterr().out)["listen"]["endpoints"] == [endpoint]
     assert run(["site", "relay", str(tmp_path / "job.toml"), *words("site-0/site-0"), "--config"]) == 6
-    assert "certificate of 'site-0'" in capsys.readouterr().err
+    assert "certificate is that of 'site-0'" in capsys.readouterr().err
 
 
 def test_without_the_extra_the_error_gives_the_command_to_install_it(
@@ -198,3 +201,11 @@ def test_a_missing_file_is_one_clear_line(tmp_path: Path, capsys: Capture, comma
     assert run(["site", command, str(tmp_path / "site.toml")]) == ExitCode.WRONG_FILES
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "site.toml: cannot be read" in err
+
+
+def test_log_goes_to_the_standard_error_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A progress bar replaces sys.stderr; lines written past it would end up inside the bar."""
+    log_to_stderr()
+    monkeypatch.setattr("sys.stderr", shown := io.StringIO())
+    logging.getLogger("taciturn.site").info("waiting for beta")
+    assert shown.getvalue().endswith("waiting for beta\n")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.cli.sites.up import local_settings
-from taciturn.core.errors import ParameterError
+from taciturn.cli.sites.up import local_settings, up
+from taciturn.core.errors import MissingExtra, ParameterError
 from taciturn.schedules import from_dict
 from taciturn.sites.trial.rehearsal import FEATURES, ROWS, accuracy, generated_rows
 
@@ -58,3 +58,10 @@ def test_two_sites_have_settings_too():
 def test_unreachable_budget_is_reported():
     with pytest.raises(ParameterError, match="epsilon"):
         local_settings(5, 20, -1.0)
+
+
+def test_missing_zenoh_is_reported_before_a_folder_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr("taciturn.cli.sites.up.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="zenoh"):
+        up(local=2, rounds=2, epsilon=3.0, out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()

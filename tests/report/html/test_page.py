@@ -146,7 +146,7 @@ def test_the_claim_stands_in_words_before_any_chart(certificates) -> None:
     assert claim < page.index("data-chart=")
     for words in ("2026-11-16", "age, ward", "site 0 (30 records)", "controls all the other sites"):
         assert claim < page.index(words, claim) < page.index("data-chart=")
-    for words in ("Not covered", "How to check it", "taciturn certify run/", "One promise covers"):
+    for words in ("Not covered", "How to check it", "taciturn certify run/", "What the guarantee protects"):
         assert words in page
 
 

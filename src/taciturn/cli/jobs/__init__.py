@@ -1,1 +1,1 @@
-"""The commands around a job file: init, train, predict."""
+"""The commands for a job file: init, check, train, predict, evaluate, describe, ask."""

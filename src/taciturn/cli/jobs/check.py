@@ -1,4 +1,4 @@
-"""`taciturn check job.toml`: how the tables fit the job, before anything is spent."""
+"""`taciturn check job.toml`: whether the tables fit the job, before anything is spent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..app import app
 @app.command("check")
 def check(
     job: Annotated[Path, typer.Argument(help="The job file of `taciturn train`.")],
-    site: Annotated[str | None, typer.Option(help="Only the table of this site.")] = None,
+    site: Annotated[str | None, typer.Option(help="Check only the table of this site.")] = None,
 ) -> None:
     """Show which values do not fit the schema. It also says whether there are enough rows.
 

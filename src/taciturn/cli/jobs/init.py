@@ -1,4 +1,4 @@
-"""`taciturn init DIR`: two small tables, a job and what to do with them."""
+"""`taciturn init FOLDER`: write an example with three small tables, a job file and a README."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TEXTS = ("job.toml", "owner.toml", "README.md")
 
 @app.command("init")
 def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to write to.")]) -> None:
-    """Write an example to try. It has two tables of made-up patients, a job and a README."""
+    """Write an example to try. It has tables of made-up patients, a job file and a README."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ParameterError(f"`DIR` must be a new or empty folder; {folder} is not empty.")
+        raise ParameterError(f"`folder` must be a new or empty folder; {folder} is not.")
     folder.mkdir(parents=True, exist_ok=True)
     for seed, (name, rows) in enumerate(_ROWS.items()):
         _write_patients(folder / name, rows, seed, label=name != "new.csv")
@@ -32,7 +32,7 @@ def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to w
 
 
 def _write_patients(path: Path, rows: int, seed: int, *, label: bool) -> None:
-    """Made-up patients: the old, those with many visits and smokers come back more often."""
+    """Made-up patients: older ones, smokers and those with many visits are readmitted more often."""
     import numpy as np
 
     draw = np.random.default_rng(seed)

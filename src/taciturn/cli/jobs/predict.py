@@ -34,8 +34,8 @@ def predict(
 ) -> None:
     """Predict a number, or a class with its score, for each record.
 
-    The column `unreadable` names the values of a record that are missing, unreadable or undeclared
-    categories. A record that the model cannot use gets no prediction.
+    The column `unreadable` names the columns of a record in which the value is missing, unreadable or an
+    undeclared category. A record that the model cannot use gets no prediction.
     """
     from ...core.files import check_folder
     from ...estimators.model_file import read_model
@@ -63,7 +63,7 @@ def predict(
 
 
 def _give(out: Path | None, names: list[str], columns: list[list[Any]]) -> None:
-    """To the file, or to the terminal; no answer is an empty cell."""
+    """Write to the file or the terminal; a record without a prediction gets an empty cell."""
     cells = [["" if cell is None or cell != cell else cell for cell in column] for column in columns]
     if out is None:
         _write(sys.stdout, names, zip(*cells, strict=True))
@@ -76,12 +76,12 @@ def _give(out: Path | None, names: list[str], columns: list[list[Any]]) -> None:
     said = f"wrote {len(cells[0])} predictions to {out}"
     empty = sum(cell == "" for cell in cells[0])
     if empty:
-        said += f"; {empty} records cannot be read and have none, see the column `unreadable`"
+        said += f"; {empty} records cannot be read and have no prediction: see the column `unreadable`"
     typer.echo(said)
 
 
 def _array(model: ModelFile, path: Path) -> Any:
-    """The rows X of an .npz, taken as they are."""
+    """The array X of an .npz file, unchanged."""
     from ...core.errors import DataError
     from ...jobfile.job_rows import read_arrays
 

@@ -115,9 +115,9 @@ def describe(
 
 
 def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
-    """The certificate to its file; facts, where they are asked for, as JSON, else what it cost in words."""
+    """Write the certificate to its file; print the facts as JSON, or without facts the cost as a sentence."""
+    from ...core.canonical import plain
     from ...core.files import write_whole
-    from ...report.html.numbers import plain
 
     stated = found.certificate
     if kept is not None:

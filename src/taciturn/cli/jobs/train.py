@@ -46,7 +46,7 @@ def train(
     if check:
         rows, sites = len(ready.rows.y), len(ready.job.sites)
         typer.echo(f"{job}: {rows} rows at {sites} sites; everything is in order.")
-        typer.echo("The cells were not checked; `taciturn check` does that, for the owner of the rows.")
+        typer.echo("The values were not checked: the owner of the rows does that with `taciturn check`.")
         return
     done = ready.train(verbose=True)
     if as_json:
@@ -89,7 +89,7 @@ def _show(done: TrainedJob) -> None:
         "epsilon": f"{format_cost(certificate.epsilon)} of {format_given(job.epsilon)}, at delta = {delta}",
         "rounds": f"{certificate.rounds}, with {certificate.run.noise} noise",
         "model": f"{fitted.trace_.released.shape[3]} numbers, {fitted.trace_.released.shape[2]} output(s)",
-        "noise": "replayable: a rehearsal" if certificate.run.simulated else "secret, and gone",
+        "noise": "from a seed: a rehearsal" if certificate.run.simulated else "secret; no seed was kept",
     }
     show_table(job.name, entries.items())
     say(certificate.statement())

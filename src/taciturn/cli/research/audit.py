@@ -1,4 +1,4 @@
-"""`taciturn audit`: what many runs prove about epsilon, beside what is certified."""
+"""`taciturn audit`: the lower bound on epsilon that many runs prove, next to the certified epsilon."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def audit(
         ),
     ] = 1 - 1e-6,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="A seed, to repeat an audit; by default secure noise.")
+        int | None, typer.Option(min=0, help="A seed makes the audit reproducible; by default there is none.")
     ] = None,
     as_json: AsJson = False,
     table: Annotated[bool, typer.Option("--table", help="Print a Markdown table.")] = False,
@@ -67,5 +67,5 @@ def _show(report: AuditReport) -> None:
     )
     columns = ("case", "delta", "measured", "certified", "mean ratio", "verdict")
     show_table("Measured from below, certified from above", rows, columns, left=("case", "verdict"))
-    say("The mean ratio of the two densities must be 1: it checks the density with its Jacobian.")
+    say("The mean ratio of the two densities must be 1; this checks the computed density and its Jacobian.")
     say(report.sentence())

@@ -32,7 +32,7 @@ def reproduce(
     seed: Annotated[int | None, typer.Option(help="A seed that replaces the one in the files.")] = None,
     docs: Annotated[Path | None, typer.Option(help="Update paper.md and img/ in this folder.")] = None,
 ) -> None:
-    """Reproduce figures of the paper. Curves that are already in DIR are not computed again."""
+    """Reproduce figures of the paper. Curves that are already in the --out folder are not computed again."""
     from ...paper.reproduce import reproduce as run
     from ...paper.reproduce import write_docs
 

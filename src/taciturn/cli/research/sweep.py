@@ -1,4 +1,4 @@
-"""`taciturn sweep`: every combination of some settings, and its Pareto front."""
+"""`taciturn sweep`: run every combination of some settings and show the Pareto front."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sweep(
     engine: Annotated[str, typer.Option(help="local, ray, or auto: ray if it should be faster.")] = "auto",
     address: Annotated[str | None, typer.Option(help="host:port of a running Ray cluster.")] = None,
 ) -> None:
-    """Run every combination of some settings. Results that are already in DIR are not computed again."""
+    """Run every combination of some settings. Results already in the --out folder are kept."""
     from ...paper.sweeps.grid import load_grid
     from ...paper.sweeps.sweep import run_sweep
 
@@ -34,7 +34,7 @@ def sweep(
 
 
 def _show(swept: SweepResult) -> None:
-    """The front as a table."""
+    """Print the Pareto front as a table."""
     from ...core.formatting import format_cost
 
     rows = (

@@ -17,7 +17,9 @@ def approve(
     refuse: Annotated[
         bool, typer.Option("--refuse", help="Refuse the job. The latest answer counts.")
     ] = False,
-    log: Annotated[bool, typer.Option("--log", help="Only show all answers about this table.")] = False,
+    log: Annotated[
+        bool, typer.Option("--log", help="Only show all earlier approvals and refusals for this table.")
+    ] = False,
 ) -> None:
     """Show what a job asks and costs; then approve or refuse it."""
     from ...core.formatting import format_at_least
@@ -27,11 +29,11 @@ def approve(
     from ...sites.state.approval import answer_by_hand, audit_log, question, what_for
 
     if yes + refuse + log > 1:
-        raise ParameterError("give one of `--yes`, `--refuse` and `--log`.")
+        raise ParameterError("give at most one of `--yes`, `--refuse` and `--log`.")
     loaded = load_site(file)
     account = open_account(loaded)
     if account is None:
-        typer.echo("the job has a seed: it is a rehearsal, which `rehearsal = true` in site.toml allows")
+        typer.echo("the job has a seed: it is a rehearsal and needs only `rehearsal = true` in site.toml")
         return
     if log:
         for entry in audit_log(account).entries():
@@ -43,7 +45,7 @@ def approve(
         typer.echo(one_line(line))
     if not refuse:
         left = format_at_least(account.can_pay(planned, what_for(loaded)))
-        typer.echo(f"  after it, epsilon {left} would be left for one more job")
+        typer.echo(f"  after this job, one more job may cost at most epsilon {left}")
     if not refuse and not yes and not typer.confirm("Do you approve it?"):
         refuse = True
     answer_by_hand(loaded, planned, account, approve=not refuse)

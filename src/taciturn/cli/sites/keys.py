@@ -20,19 +20,21 @@ def keys(
     file: SiteFile,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="A host name or address of this machine; by default that of its endpoint."),
+        typer.Option(help="A host name or address of this machine; by default from its endpoint."),
     ] = None,
     throw_away: Annotated[
-        Path | None, typer.Option(help="Sign at once, with the throw-away authority in this folder.")
+        Path | None, typer.Option(help="Sign at once, with the throw-away (test) authority in this folder.")
     ] = None,
     self_sign: Annotated[
         bool,
-        typer.Option("--self-signed", help="Make a self-signed certificate, for a job that lists keys."),
+        typer.Option(
+            "--self-signed", help="Make a self-signed certificate, for a job that lists the sites' keys."
+        ),
     ] = False,
     new_authority: Annotated[
         bool,
         typer.Option(
-            "--new-authority", help="Create that authority first; the folder must not have one yet."
+            "--new-authority", help="First create the throw-away authority, in a folder that has none yet."
         ),
     ] = False,
 ) -> None:
@@ -68,21 +70,21 @@ def keys(
     typer.echo(f"wrote {private}: it never leaves this machine")
     if self_sign:
         write_new(certificate, self_signed(key, loaded.name, hosts))
-        typer.echo(f"wrote {certificate}: send it to all other sites; each puts all of them, one below the")
-        typer.echo(f"  other, at {loaded.path(paths.authority).name} (its own too)")
-        typer.echo("its fingerprint, to be compared by telephone and put in the job, below the site's name:")
+        typer.echo(f"wrote {certificate}: send it to all other sites. Each site puts the certificates of")
+        typer.echo(f"  all sites, its own too, into one file: {loaded.path(paths.authority).name}")
+        typer.echo("compare the key's fingerprint by telephone; write it in the job below the site's name:")
         typer.echo(f'  key = "{short_fingerprint(key.public_key())}"')
         return
     if throw_away is None or authority is None:
         write_new(asked, request)
         typer.echo(f"fingerprint of the key, to be read out by telephone: {fingerprint(key.public_key())}")
-        typer.echo(f"wrote {asked}: send it to the network's authority, and put what comes back")
+        typer.echo(f"wrote {asked}: send it to the network's authority. Save the certificate that comes")
         typer.echo(
-            f"  at {certificate}, and the authority's own certificate at {loaded.path(paths.authority)}"
+            f"  back as {certificate}, and the authority's own certificate as {loaded.path(paths.authority)}"
         )
         return
     write_new(certificate, pem(authority.sign(request)))
-    typer.echo(f"wrote {certificate}: signed by {throw_away}, whose key can impersonate any site")
+    typer.echo(f"wrote {certificate}: signed by the key in {throw_away}, which can impersonate any site")
     beside = loaded.path(paths.authority)
     if not beside.exists():
         shutil.copyfile(throw_away / "authority.pem", beside)
@@ -96,17 +98,19 @@ def sign(
     out: Annotated[
         Path | None, typer.Option(help="Where to write the certificate; <request>.pem by default.")
     ] = None,
-    days: Annotated[float, typer.Option(min=0, max=3650, help="How many days it is valid.")] = 30.0,
+    days: Annotated[float, typer.Option(min=0, max=3650, help="Days of validity.")] = 30.0,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Sign without asking; you have compared the fingerprint.")
+        bool, typer.Option("--yes", help="Sign without asking. Only for fingerprints that you have compared.")
     ] = False,
 ) -> None:
-    """Show a signing request and sign it. Compare its fingerprint with the sender before you confirm."""
+    """Show a signing request and sign it. Compare its fingerprint with the sender by telephone."""
     from ...sites.files.keys import pem, read_request, write_new
 
     signer = _authority(authority)
     asked = read_request(request)
-    typer.echo(f"{request} asks for the name {asked.name}, at {', '.join(map(one_line, asked.hosts))}")
+    typer.echo(
+        f"{request} asks for a certificate for {asked.name}, at {', '.join(map(one_line, asked.hosts))}"
+    )
     typer.echo(f"  fingerprint of its key: {asked.fingerprint}")
     if not yes and not typer.confirm("Does the sender read the same fingerprint to you?"):
         typer.echo("nothing was signed")
@@ -141,7 +145,7 @@ def verify(
         caught = read_proof(proof, trust)
         first, second = caught.frames
         when = f"round {caught.t}" if caught.t else "the end"
-        typer.echo(f"{one_line(caught.owner)} signed both: two frames of {when} that contradict each other")
+        typer.echo(f"{one_line(caught.owner)} signed two frames of {when} that contradict each other")
         typer.echo(
             f"  in the job {first.job.hex()[:16]}: {first.digest.hex()[:16]}, {second.digest.hex()[:16]}"
         )
@@ -160,13 +164,13 @@ def verify(
     beside = [file.name for file in files_beside(Path(str(statement)), facts)]
     for name in facts["files"]:
         told = (
-            "agrees with it" if name in beside else "is not in the same folder: nothing was compared with it"
+            "agrees with the statement" if name in beside else "is not in the same folder: it was not checked"
         )
         typer.echo(f"  {name} {told}")
 
 
 def _authority(folder: Path, *, new: bool = False) -> Authority:
-    """The authority in a folder; made only where that was asked for: a folder may be mistyped."""
+    """The authority in a folder. Only `new` creates one, because a folder's name may be mistyped."""
     from ...sites.files.keys import Authority
 
     if new:

@@ -19,7 +19,11 @@ def kit(
     job: JobFile,
     folder: Annotated[Path, typer.Argument(help="Where to write a folder for each party.")],
 ) -> None:
-    """Write a folder for every party of a job. It has job.toml, site.toml and the steps, but no keys."""
+    """Write a folder for every party of a job.
+
+    Each folder has job.toml and STEPS.txt, the steps to take; a site's folder also has site.toml. No folder
+    has keys.
+    """
     from ...sites.files.job import load_job
     from ...sites.files.kit import write_kit
 
@@ -33,7 +37,7 @@ def relay_keys(
     job: JobFile,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="A host name or address of the relay; by default that of its endpoint."),
+        typer.Option(help="A host name or address of the relay; by default from its endpoint."),
     ] = None,
 ) -> None:
     """Make the relay's private key and its signing request. Both go beside job.toml."""
@@ -54,7 +58,7 @@ def unit(
     file: SiteFile,
     user: Annotated[str, typer.Option(help="The user that the site runs as.")] = "taciturn",
 ) -> None:
-    """Print a systemd unit for this site. It has minimal rights and restarts only where that helps."""
+    """Print a systemd unit for this site. It has minimal rights and restarts only if that can help."""
     from ...sites.files.kit import unit as make_unit
     from ...sites.files.site import load_site
 
@@ -62,7 +66,7 @@ def unit(
     path, state = file.absolute(), loaded.state.absolute()
     program = os.path.join(os.path.dirname(sys.executable), "taciturn")
     command = [program, "site", "run", path.name]
-    ledger = loaded.file.budget.ledger  # without one, the account is in the StateDirectory of the unit
+    ledger = loaded.file.budget.ledger  # without `ledger`, the account is in the StateDirectory of the unit
     account = None if ledger is None else loaded.path(ledger).absolute().parent
     kind, _, name = (loaded.file.watch or "").partition(":")
     socket = loaded.path(Path(name)).absolute().parent if kind == "unix" else None

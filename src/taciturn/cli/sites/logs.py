@@ -1,8 +1,8 @@
-"""The log of a site, for people or as JSON on standard error; and how a command is left.
+"""The log of a site on standard error, as text or JSON; and how a signal ends a command.
 
-Python raises from a signal handler, and drops the exception where it cannot be caught: in a finaliser, a weak
-reference's callback, a callback from C. So the handler is called again and again until the exception is on
-its way out, and leaves alone what then cleans up.
+If a signal handler raises inside a finaliser, a weak reference's callback or a callback from C, Python drops
+the exception. So a timer calls the handler again until the exception propagates. From then on the handler
+does nothing, so that it does not interrupt the clean-up.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Level = Annotated[
 
 
 class JsonLines(logging.Formatter):
-    """`at` (UTC), `level`, `message`, and what the event adds to them."""
+    """One JSON object per event: `at` (UTC), `level`, `message`, and the event's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
@@ -43,9 +43,19 @@ class JsonLines(logging.Formatter):
         return json.dumps(facts | getattr(record, "facts", {}))
 
 
+class _CurrentStderr:
+    """The current standard error. A progress bar replaces it, and prints the log above itself."""
+
+    def write(self, text: str) -> None:
+        sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 def log_to_stderr(form: str = "text", level: str = "info") -> None:
     """Write everything that a site logs from now on to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(_CurrentStderr())
     words = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S")
     handler.setFormatter(JsonLines() if form == "json" else words)
     log = logging.getLogger("taciturn.site")
@@ -67,7 +77,7 @@ def errors_logged(form: str) -> Iterator[None]:
         raise typer.Exit(error.exit_code) from error
 
 
-AGAIN = 0.2  # seconds
+AGAIN = 0.2  # seconds between two calls of the handler
 
 
 class Terminated(KeyboardInterrupt):
@@ -76,7 +86,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def until_stopped() -> Iterator[None]:
-    """Leave the block and the command on a signal: SIGTERM with code 0, Ctrl-C with 130."""
+    """End the block and the command on a signal: with exit code 0 on SIGTERM, 130 on Ctrl-C."""
     asked: list[KeyboardInterrupt] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -104,7 +114,7 @@ def until_stopped() -> Iterator[None]:
 
 
 def _leaves(stopped: BaseException) -> bool:
-    """Whether that exception is being handled: it is on its way out, or what cleans up has failed since."""
+    """Whether that exception propagates already, or the clean-up that it started raised another one."""
     error = sys.exception()
     while error is not None and error is not stopped:
         error = error.__context__

@@ -37,19 +37,21 @@ def init(
     """
     from ...sites.files.kit import write_templates
 
-    for path in write_templates(folder, name):
+    written = write_templates(folder, name)
+    for path in written:
         typer.echo(f"wrote {path}")
-    typer.echo("next: edit both, then: taciturn site keys site.toml")
+    files = " and ".join(path.name for path in written)
+    typer.echo(f"next: edit {files}, then: taciturn site keys site.toml")
 
 
 @site.command("check")
 def check(
     file: SiteFile,
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the neighbours; 0 skips them.")] = 5.0,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for neighbours; 0 skips this check.")] = 5.0,
     log: Log = "text",
     level: Level = "info",
 ) -> None:
-    """Check files, keys, data, cost and neighbours. It spends nothing; the exit code is 1 on a failure."""
+    """Check files, keys, data, cost and neighbours. Nothing is spent. The exit code is 1 if a check fails."""
     from ...sites.files.site import load_site
     from ...sites.rounds.prepare import make_ready
     from ...sites.watch import own
@@ -70,7 +72,7 @@ def check(
     for finding in (*own.keys(ready), *own.place(ready.site)):
         say(finding)
     counted = "persons" if job.person else "rows"
-    unit = f"the unit of the owner's budget is a {ready.site.file.budget.unit}, of the job a {job.unit}"
+    unit = f"the unit of the owner's budget is a {ready.site.file.budget.unit}, that of the job a {job.unit}"
     say(Finding(True, f"data: {ready.site.samples} {counted}, {job.dimension} features; {unit}"))
     for finding in (*own.rows(ready.site), *costs(ready)):
         say(finding)
@@ -95,16 +97,19 @@ def run(
     ] = None,
     newest_state: Annotated[
         bool,
-        typer.Option("--newest-state", help="Confirm that no newer copy of this moved state folder exists."),
+        typer.Option(
+            "--newest-state",
+            help="If the state folder was moved or restored: confirm that it is the newest copy.",
+        ),
     ] = False,
     personalise: Annotated[
         bool,
         typer.Option("--personalise", help="Also write this site's own model; do not share it."),
     ] = False,
 ) -> None:
-    """Take part in the job until it ends. After any stop, the same command continues where it was."""
+    """Take part in the job until it ends. After any stop, the same command continues where it stopped."""
     log_to_stderr(log, level)
-    with until_stopped(), errors_logged(log):  # the libraries, too, take their time
+    with until_stopped(), errors_logged(log):  # a signal may come while libraries load
         from ...core.progress import progress
         from ...sites.files.site import load_site
         from ...sites.rounds.driver import run_site
@@ -161,7 +166,7 @@ def _say_outcome(ours: Site, outcome: SiteResult) -> None:
     if outcome.reason:
         typer.echo(f"ended early: {outcome.reason}")
     cost = f"epsilon {format_cost(outcome.epsilon)} at delta {format_delta(outcome.delta)}"
-    typer.echo(f"{cost}; results in {outcome.folder}, for a reader {page.name}")
+    typer.echo(f"{cost}; the results are in {outcome.folder}, and {page.name} there explains the cost")
 
 
 @site.command("status")

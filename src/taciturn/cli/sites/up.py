@@ -1,16 +1,17 @@
-"""`taciturn site up` and `taciturn site relay`: a network on this machine, and a router between sites."""
+"""`taciturn site up` and `taciturn site relay`: a trial network on this machine; a relay between sites."""
 
 from __future__ import annotations
 
 import json
 import signal
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ...core.errors import ParameterError
+from ...core.errors import MissingExtra, ParameterError
 from .logs import until_stopped
 from .run import site
 
@@ -24,16 +25,23 @@ def up(
         Path | None, typer.Option(help="A new folder for all files; a temporary one by default.")
     ] = None,
 ) -> None:
-    """Try a network on this machine. Each site is a process with made-up rows; they use mutual TLS."""
+    """Try a network on this machine. Each site is a process with made-up rows. The sites use mutual TLS."""
     from ...core.progress import progress
+    from ...sites.files.site import load_site
+    from ...sites.rounds.methods import warm_up
+    from ...sites.rounds.prepare import make_ready
     from ...sites.trial.rehearsal import accuracy, make_local, run_processes, watch
 
     if local < 2:
         raise ParameterError(f"`--local` must be at least 2; got {local}.")
+    if find_spec("zenoh") is None:  # before any file is written
+        raise MissingExtra("eclipse-zenoh", "zenoh")
     job, own = local_settings(local, rounds, epsilon)
     folder = out or Path(tempfile.mkdtemp(prefix="taciturn-up-"))
     paths, held_out = make_local(folder, local, job=job, site=own)
-    typer.echo(f"{local} sites in {folder}, a ring, each with its own process, rows and keys")
+    typer.echo(f"{local} sites on a ring, in {folder}: each has its own process, rows and keys")
+    typer.echo("the first start after an installation compiles the solver, which takes up to a minute")
+    warm_up(make_ready(load_site(paths[0])))  # compiled once here, not once in every process
     with run_processes(paths) as processes, progress(rounds, "rounds", show=None) as step:
         done = 0
 
@@ -59,9 +67,9 @@ def up(
 
 
 def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What job.toml and site.toml say: planned for the number of rounds, so that more do not spoil the model.
+    """The settings of job.toml and site.toml, planned for this number of rounds.
 
-    With one noise for all rounds and a penalty that grows, late rounds copy their noise into the model.
+    If the noise stayed the same while the penalty grows, the noise of late rounds would dominate the model.
     """
     from ...graph import Graph
     from ...planning.plan import plan

@@ -1,1 +1,1 @@
-"""Additive models: one curve per column that people can look at."""
+"""Additive models: the score is a sum of one curve for each column."""

@@ -19,16 +19,18 @@ from ...data.tables.encoder import BoundedEncoder, is_number
 from ...data.tables.schema import Schema, public_columns
 
 _NO_YES: tuple[str, ...] = ("no", "yes")
-_POINTS = 65  # along a range; between two knots a curve is straight in the scale of its column
+_POINTS = 65  # points of a curve over its range; between two knots a curve is a straight line
 
 
 @dataclass(frozen=True, eq=False)
 class EffectCurve:
-    """The effect of one column on the score: y at each of x, and for a missing value.
+    """The effect of one column on the score.
 
-    x : numbers, days (`datetime.date`) or categories. y : (points,), or (points, classes) for more than two
-    classes. `missing` is relative to the same zero, the mean of y over the range or over the categories,
-    which is public: no row was looked at for it. `label` names the scale of y.
+    x : numbers, days (`datetime.date`) or categories.
+    y : the effect at each x: (points,), or (points, classes) for more than two classes. The mean of y over
+        the public range, or over the categories, is 0; no row is needed to compute it.
+    missing : the effect of a missing value, on the same scale as y.
+    label : the name of the scale of y.
     """
 
     name: str
@@ -47,12 +49,12 @@ def curve_names(encoder: BoundedEncoder) -> tuple[str, ...]:
 
 
 def is_additive(encoder: BoundedEncoder) -> bool:
-    """Whether a linear model of the encoded rows is one curve per column."""
+    """Whether a linear model of the encoded rows is a sum of one curve per column."""
     return bool(encoder.curves) and not encoder.surfaces and not encoder.intercept
 
 
 def read_curve(encoder: BoundedEncoder, coef: Array, name: str, label: str) -> EffectCurve:
-    """The curve of a column; `coef` is (outputs, features), as the encoder names the features."""
+    """The curve of a column. `coef` is (outputs, features), in the order of the encoder's features."""
     schema = _schema(encoder)
     if not is_additive(encoder):
         raise ParameterError("`curve` needs a model with curves only; this one has surfaces, or clips rows.")
@@ -69,7 +71,7 @@ def read_curve(encoder: BoundedEncoder, coef: Array, name: str, label: str) -> E
 
 
 def plot_curves(curves: Sequence[EffectCurve], classes: Sequence[Any], title: str) -> Picture:
-    """A page of small panels, one per column, on one scale."""
+    """A page of small panels, one for each column, all on the same scale."""
     names = [str(label) for label in classes]
     panels = [EffectPanel(c.name, c.x, np.reshape(c.y, (len(c.x), -1))) for c in curves]
     return draw_effects(panels, curves[0].label, names if len(names) > 2 else (), title)
@@ -80,7 +82,7 @@ def _schema(encoder: BoundedEncoder) -> Schema:
 
 
 def _features(field: Field, encoder: BoundedEncoder) -> Sequence[str]:
-    """The names of a column's features, in the order in which `_rows` has them."""
+    """The names of a column's features, in the order of the columns of `_rows`."""
     mark = [f"{field.name}?"] * (encoder.missing_as == "indicator")
     if not is_number(field):
         return [*field.feature_names, *mark]
@@ -88,7 +90,7 @@ def _features(field: Field, encoder: BoundedEncoder) -> Sequence[str]:
 
 
 def _rows(field: Field, encoder: BoundedEncoder) -> tuple[Array, tuple[Any, ...]]:
-    """A column's features over its range, and last for a missing value; and the range itself."""
+    """(Z, x): the features of a column at points x of its range; the last row is for a missing value."""
     marked = encoder.missing_as == "indicator"
     if is_number(field):
         v = np.linspace(0.0, 1.0, _POINTS)
@@ -109,7 +111,7 @@ def _values(field: Field) -> tuple[str, ...]:
 
 
 def _in_units(field: Number | Date, v: Array) -> tuple[Any, ...]:
-    """0 -> low and 1 -> high: the inverse of `unit_numbers`."""
+    """Convert values from 0 (low) to 1 (high) to the units of the column: the inverse of `unit_numbers`."""
     if isinstance(field, Date):
         return tuple(dt.date.fromordinal(field.start + round(float(u) * field.days)) for u in v)
     span = field.high - field.low

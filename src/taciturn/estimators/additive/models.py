@@ -1,4 +1,4 @@
-"""PrivateAdditiveClassifier, PrivateAdditiveRegressor: private models that are one curve per column."""
+"""PrivateAdditiveClassifier, PrivateAdditiveRegressor: private models with one curve for each column."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ...core import checks
 from ...core.errors import ParameterError
 from ...core.formatting import format_cost
 from ...core.notebook import Picture
-from ...core.types import Array
 from ...data.features.blind_choice import schema_map
+from ...data.features.mapped_rows import held_if_few
 from ...data.tables.encoder import BoundedEncoder
 from ...data.tables.schema import Schema, public_columns
 from ...data.tables.table_inputs import take_columns
@@ -31,7 +31,7 @@ PublicColumns = Schema | Mapping[str, Any] | None
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdditiveModel(PrivateLinearModel):
-    """The base of both models: a public schema maps the table to curves, and a linear model is fitted."""
+    """The base of both models: a linear model of features that make one curve for each column of a schema."""
 
     schema: PublicColumns = None
     curves: int | str = "auto"
@@ -41,8 +41,8 @@ class AdditiveModel(PrivateLinearModel):
     def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
         """Train across sites, as `PrivateLogisticRegression.fit`; `X` is a table with the schema's columns.
 
-        A missing value is no obstacle: each column has an effect for it, or counts as the middle of its range
-        where the columns are straight lines.
+        Missing values are allowed. With curves, a missing value has an effect of its own in each column. With
+        straight lines, it counts as the middle of its range.
         """
         if self.data_norm != 1.0:
             raise ParameterError(
@@ -52,9 +52,9 @@ class AdditiveModel(PrivateLinearModel):
         rows = len(take_columns(schema.names, X)[schema.names[0]])
         units = rows if person is None else len(np.unique(np.asarray(person)))
         knots = self._knots(schema, units, self.sites if site is None else len(np.unique(np.asarray(site))))
-        missing = "indicator" if knots > 1 else "field"  # too few for curves are too few for gaps
+        missing = "indicator" if knots > 1 else "field"  # lines: too few records for indicators
         self.encoder_ = BoundedEncoder(schema, curves=knots, missing=missing)
-        super().fit(self.encoder_.transform(X), y, site, person)
+        super().fit(self.encoder_.lazy_rows(X), y, site, person)
         self.n_features_in_ = len(schema)
         self.feature_names_in_ = np.array(schema.names, dtype=object)
         return self
@@ -65,9 +65,9 @@ class AdditiveModel(PrivateLinearModel):
         return read_curve(self.encoder_, np.atleast_2d(self.coef_), name, self._scale)
 
     def plot(self) -> Picture:
-        """All curves on one page of small panels, on one scale; a notebook shows it.
+        """All curves on one page of small panels, on the same scale; a notebook shows it.
 
-        There is no band around a curve: none that holds the truth as often as it says is known yet.
+        The curves have no confidence bands: no method is known whose bands have the stated coverage here.
         """
         check_is_fitted(self)
         curves = [self.curve(name) for name in curve_names(self.encoder_)]
@@ -75,7 +75,7 @@ class AdditiveModel(PrivateLinearModel):
         return plot_curves(curves, getattr(self, "classes_", ()), _title(cost))
 
     def _knots(self, schema: Schema, units: int, sites: int) -> int:
-        """As given, or as the number of records or persons and the budget allow; 1 makes a straight line."""
+        """The number of knots: given, or chosen from the number of units and the budget; 1 means a line."""
         if self.curves == "auto":
             delta = checks.usual_delta(self.delta, units, insisted=True)
             noises = sites / (1 if self.colluding is None else max(sites - self.colluding, 1))
@@ -85,8 +85,8 @@ class AdditiveModel(PrivateLinearModel):
     def _request(self, places: SiteAssignment, ball: UnitBallScaling, outputs: int) -> PlanRequest:
         return replace(super()._request(places, ball, outputs), additive=True)
 
-    def _features(self, X: Any) -> Array:
-        return self.encoder_.transform(X)
+    def _features(self, X: Any) -> Any:
+        return held_if_few(self.encoder_.lazy_rows(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -97,22 +97,22 @@ class AdditiveModel(PrivateLinearModel):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateAdditiveClassifier(AdditiveModel, PrivateLogisticRegression):
-    """log-odds = constant + one curve per column: a model that people can look at, under one budget.
+    """log-odds = constant + one curve for each column, under one privacy budget. The curves can be plotted.
 
-    `taciturn.check(table, schema, y)` shows the owner of the rows, before anything is spent, what a fit would
-    make of them.
+    `taciturn.check(table, schema, y)` shows the owner of the rows, before anything is spent, which values do
+    not fit the schema.
 
     Parameters
     ----------
     schema : the PUBLIC ranges and categories of the columns: a `taciturn.data.Schema`, or in short
         {"age": (0, 110), "ward": ["medical", "surgical"], "smoker": bool}.
-    curves : how many knots the curve of a number has; 1 makes a straight line. "auto" takes 9, or a straight
-        line where records and budget are too few for a curve.
-    others : as for `PrivateLogisticRegression`, but for `data_norm`; so are the attributes.
+    curves : the number of knots of the curve of a number; 1 makes a straight line. "auto" uses 9 knots, or a
+        straight line if there are too few records for curves at this budget.
+    others : as for `PrivateLogisticRegression`, but without `data_norm`. The attributes are the same too.
 
     Attributes
     ----------
-    encoder_ : how a record becomes a row; its feature names are those of `coef_`.
+    encoder_ : the encoder that turns records into rows. Its features have the order of `coef_`.
 
     Examples
     --------
@@ -132,12 +132,12 @@ class PrivateAdditiveRegressor(AdditiveModel, PrivateHuberRegressor):
     """y = constant + one curve per column, with the log-cosh loss of `PrivateHuberRegressor`.
 
     `taciturn.check(table, schema, y, target_scale=...)` shows the owner of the rows, before anything is
-    spent, what a fit would make of them.
+    spent, which values do not fit the schema.
 
     Parameters
     ----------
     schema, curves : as for `PrivateAdditiveClassifier`.
-    others : as for `PrivateHuberRegressor`, but for `data_norm`.
+    others : as for `PrivateHuberRegressor`, but without `data_norm`.
     """
 
     _scale = "effect on the target"

@@ -1,1 +1,1 @@
-"""The paper's claims beside the measurements."""
+"""The paper's claims, compared with measurements."""

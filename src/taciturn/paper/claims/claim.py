@@ -1,4 +1,4 @@
-"""A claim of the paper beside the measurement: whether it holds, and why."""
+"""Claim: a claim of the paper, the measured numbers, whether the claim holds, and why."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Claim:
     """One statement, what we measured, and the verdict that follows from the numbers.
 
     key : a short name that stays the same.
-    where : the place in the paper, or "ours" for what goes beyond it.
+    where : the place in the paper, or "ours" for a claim that is not in the paper.
     says : the statement, rephrased.
     measured : the numbers, in a sentence.
-    why : what explains them.
+    why : the explanation of the numbers.
     """
 
     key: str
@@ -39,16 +39,16 @@ class Claim:
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """The claim as JSON values."""
         return asdict(self) | {"verdict": self.verdict.value, "numbers": dict(self.numbers)}
 
 
 def claim(key: str, checks: Iterable[bool], numbers: Mapping[str, Any] | None = None, **shown: Any) -> Claim:
-    """The claim of that key in the words of claims.toml, where {names} stand for what was measured.
+    """The claim of that key with the texts of claims.toml, in which {names} are replaced by measured numbers.
 
-    checks : what must be true if it holds.
-    numbers : what is kept beside the words.
-    shown : more for the words only.
+    checks : conditions that are all true if the claim holds.
+    numbers : the measured numbers; they are inserted into the texts and stored in the claim.
+    shown : further numbers that are only inserted into the texts.
     """
     words, numbers = _words()[key], numbers or {}
     measured, why = (words[name].format(**numbers, **shown) for name in ("measured", "why"))
@@ -61,7 +61,7 @@ def _words() -> dict[str, dict[str, str]]:
 
 
 def judge(checks: list[bool]) -> Verdict:
-    """All: holds. Some: in part. None: does not hold.
+    """The verdict: the claim holds if all checks are true, in part if some are, else it does not hold.
 
     >>> judge([True, True]).value, judge([True, False]).value, judge([False]).value
     ('holds', 'holds in part', 'does not hold')

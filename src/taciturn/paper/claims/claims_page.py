@@ -1,4 +1,4 @@
-"""Every claim of the paper, what we measured, whether it holds, and why: docs/paper.md and index.html."""
+"""docs/paper.md and index.html: every claim of the paper, what we measured, whether it holds, and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def claims_page(drawn: Drawn, claims: Sequence[Claim], *, quick: bool, images: s
 
 
 def index_page(drawn: Drawn, claims: Sequence[Claim], *, quick: bool, folder: Path) -> str:
-    """index.html, which needs nothing else: the pictures folder/name.svg are inside it."""
+    """index.html as one self-contained file: it includes the pictures folder/name.svg."""
     figures = [one.figure for one in drawn]
     pictures = {one.name: b64encode((folder / f"{one.name}.svg").read_bytes()).decode() for one in figures}
     templates = html_templates(__package__)
@@ -45,7 +45,7 @@ def _facts(claims: Sequence[Claim], quick: bool) -> dict[str, Any]:
 
 
 def count(claims: Sequence[Claim]) -> str:
-    """26 claims: 18 hold, ..."""
+    """The number of claims with each verdict, as text: '26 claims: 18 hold, ...'."""
     words = {Verdict.holds: "hold", Verdict.in_part: "hold in part", Verdict.fails: "do not hold"}
     found = {word: sum(claim.verdict == verdict for claim in claims) for verdict, word in words.items()}
     return f"{len(claims)} claims: {', '.join(f'{n} {word}' for word, n in found.items() if n)}."
@@ -60,7 +60,7 @@ def _cost(epsilon: float) -> str:
 
 
 def _with_code(text: str) -> Markup:
-    """Escaped, with `names` as code."""
+    """The text escaped for HTML, with names in `backquotes` as code."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))

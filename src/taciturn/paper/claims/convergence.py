@@ -15,20 +15,20 @@ from .findings import quadratic_form_of_the_proof, unequal_dual_steps, weighted_
 
 STEPS = ("one step", "step by round", "step by site")
 RATIOS = ("1", "1.02", "1.05", "1.1", "1.2")
-NEAR = 0.03  # a distance from the optimum, relative to its norm, that counts as having arrived
-FLAT = 0.02  # of what is left, taken in the last fifth of the rounds: less counts as standing still
-VISIBLE = 1e-6  # a round that shrinks by less is hidden by the tolerance of the solver, 1e-7
+NEAR = 0.03  # a run has converged if ||f - optimum|| / ||optimum|| is below this number
+FLAT = 0.02  # a run makes no progress if its last fifth closes less than this share of the gap to the optimum
+VISIBLE = 1e-6  # the tolerance of the solver, 1e-7, hides a contraction below this number
 
 
 def claims_of_fig1a(drawn: FigureResult) -> list[Claim]:
-    """Penalties of each site's own, with three kinds of dual step."""
+    """The claims about sites with different penalties, and about three kinds of dual step."""
     form = quadratic_form_of_the_proof()
     proof = claim("theorem1-proof", [form >= 0], {"quadratic_form": form})
     return [_converges(drawn), _weakly_regularised(drawn), _unequal_steps(drawn), proof]
 
 
 def claims_of_fig1b(drawn: FigureResult) -> list[Claim]:
-    """One penalty for all, growing at several speeds; and the rate that Theorem 2 gives."""
+    """The claims about equal penalties that grow at several speeds, and about the rate of Theorem 2."""
     rounds = [one for outcome in drawn.outcomes for one in _rounds(outcome)]
     return [_slower(drawn), _stalls(drawn), _contracts(rounds), _rate_falls(drawn), _printed(rounds)]
 
@@ -91,7 +91,7 @@ class Round:
 
 
 def _rounds(outcome: CurveResult) -> list[Round]:
-    """Every fifth round, while the solver's tolerance does not hide what it does."""
+    """Every fifth round, as long as the solver's tolerance does not hide its contraction."""
     shrunk = contractions(outcome) - 1
     seen = [t for t in range(5, len(shrunk) + 2, 5) if shrunk[t - 2] > VISIBLE]
     bounds = [rate(outcome.problem, outcome.graph, outcome.method, t) for t in seen]
@@ -110,7 +110,7 @@ def _contracts(rounds: list[Round]) -> Claim:
 
 
 def _rate_falls(drawn: FigureResult) -> Claim:
-    t = min(drawn.figure.run.rounds, 30)  # later, the fastest growth has nothing left to measure
+    t = min(drawn.figure.run.rounds, 30)  # later, the run with the fastest growth hardly changes any more
     rates = Listed(float(contractions(drawn[name])[t - 2]) - 1 for name in RATIOS)
     falls = bool(np.all(np.diff(rates) < 0))
     return claim("theorem2-slower", [falls], {"measured": rates, "round": t}, ratios=", ".join(RATIOS))
@@ -135,16 +135,17 @@ def _last_distance(outcome: CurveResult) -> float:
 
 
 def _taken(outcome: CurveResult) -> float:
-    """How much of the way that is left to the optimal loss the last fifth of the rounds takes."""
+    """The share of the gap to the optimal loss that the last fifth of the rounds closes."""
     loss = outcome.run.loss[0]
     before = float(loss[-1 - len(loss) // 5]) - outcome.optimal_loss
     return 1 - (float(loss[-1]) - outcome.optimal_loss) / before
 
 
 def contractions(outcome: CurveResult) -> Array:
-    """Theorem 2 against a run: ||Z(t-1) - Z*||^2_J(t) / ||Z(t) - Z*||^2_J(t), at least 1 + delta(t).
+    """||Z(t-1) - Z*||^2_J(t) / ||Z(t) - Z*||^2_J(t): by Theorem 2 this ratio is at least 1 + delta(t).
 
-    One ratio for each of the rounds 2 .. T of the first repeat; equal penalties and one dual step only.
+    The result has one ratio for each of the rounds 2 .. T of the first repeat. The run must have equal
+    penalties and one dual step.
 
     Z stacks Y and f, with 2 Lambda = sqrt(D - A) Y; ||Z||^2_J = ||Y||^2 / theta + <f, eta (D + A) f>.
     """
@@ -169,7 +170,7 @@ def contractions(outcome: CurveResult) -> Array:
 
 
 def _root(laplacian: Array) -> Array:
-    """The symmetric square root; the one eigenvalue that is 0 stays 0."""
+    """The symmetric square root of a graph Laplacian. Its one zero eigenvalue stays exactly 0."""
     values, vectors = np.linalg.eigh(laplacian)
     values[0] = 0.0
     return np.asarray(vectors @ np.diag(np.sqrt(values)) @ vectors.T)

@@ -21,7 +21,8 @@ from ...runtime.simulate import simulate
 def quadratic_form_of_the_proof() -> float:
     """<f, (W - theta I)(D - A) f> for two sites, W = diag(0.5, 5), theta = 0.5, f = (2, 1).
 
-    The proof of Theorem 1 takes it to be at least 0 because both factors have no negative eigenvalue.
+    The proof of Theorem 1 assumes that this form is at least 0 because neither factor has a negative
+    eigenvalue.
 
     >>> quadratic_form_of_the_proof()
     -4.5
@@ -36,7 +37,7 @@ def quadratic_form_of_the_proof() -> float:
 class UnequalSteps:
     """The limit of a run with a different dual step at every site.
 
-    limit : the common value of the sites.
+    limit : the value that all sites converge to.
     optimum : the minimiser of sum_i O_i, which the run should find.
     weighted : the minimiser of sum_i O_i / theta_i.
     disagreement : the largest distance between two sites at the end.
@@ -51,12 +52,12 @@ class UnequalSteps:
 def unequal_dual_steps(rounds: int = 600) -> UnequalSteps:
     """Three sites, one feature, theta = (0.1, 0.3, 0.5), eta = 0.5: the sites agree, but not on the optimum.
 
-    lam_i / theta_i is summed up from differences that cancel over the sites, so sum_i lam_i / theta_i = 0 in
-    every round. At rest O_i'(f) + 2 lam_i = 0, hence sum_i O_i'(f) / theta_i = 0.
+    lam_i / theta_i is a sum of differences that cancel over the sites, so sum_i lam_i / theta_i = 0 in every
+    round. In the limit O_i'(f) + 2 lam_i = 0, hence sum_i O_i'(f) / theta_i = 0.
     """
     theta = (0.1, 0.3, 0.5)
     X = np.ones((10, 1))
-    shares = (9, 5, 2)  # of ten records labelled +1
+    shares = (9, 5, 2)  # the number of records labelled +1 at each site, of ten
     sites = [(X, np.where(np.arange(10) < share, 1.0, -1.0)) for share in shares]
     problem = Problem(sites, C=5.0, regularization=0.3)
     run = simulate(problem, Graph.ring(3), MADMM(0.5, list(theta)), rounds=rounds, tol=1e-10)

@@ -1,4 +1,4 @@
-"""The paper's claims about noise: Figures 2 to 4, the same at one budget, and an observer (section 6.2)."""
+"""The paper's claims about noise: Figures 2 to 4, all methods at one budget, and the attack (section 6.2)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from ..figures.attack_runner import AttackFigureResult
 from ..figures.runner import CurveResult, FigureResult
 from .claim import Claim, Listed, claim
 
-FOUND = 0.9  # a cosine that counts as having found the record
+FOUND = 0.9  # the attack has found the record if the cosine exceeds this number
 
 
 class Pair(NamedTuple):
-    """PP and the DVP that the paper sets it against: red against magenta, blue against black."""
+    """A curve of penalty perturbation (PP) and the curve of dual variable perturbation (DVP) that the paper
+    compares it with: red with magenta, blue with black."""
 
     panel: str
     pp: CurveResult
@@ -23,7 +24,7 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Both by name, and their panel."""
+        """The names of both curves, and of their panel."""
         panel = f", {self.panel}" if self.panel else ""
         return f"{self.pp.curve.name} / {self.dvp.curve.name}{panel}"
 
@@ -32,21 +33,21 @@ class Pair(NamedTuple):
         return [self.pp.final_loss, self.dvp.final_loss]
 
     def costs(self, accounting: str) -> list[float]:
-        """Of the whole run, by "paper", "pure" or "epsilon"."""
+        """The costs of the whole runs of PP and DVP by one accounting: "paper", "pure" or "epsilon"."""
         return [float(getattr(outcome, accounting)[-1]) for outcome in (self.pp, self.dvp)]
 
     def better(self, *accountings: str) -> bool:
-        """Whether PP is more accurate, and cheaper by all of these."""
+        """Whether PP is more accurate, and cheaper by all of these accountings."""
         return all(pp < dvp for pp, dvp in (self.losses, *map(self.costs, accountings)))
 
     def ranges(self) -> list[float]:
-        """The mean of L_range(t) = max - min over the repeats, over the second half of the rounds."""
+        """For PP and DVP: L_range(t) = max - min over the repeats, averaged over the last half of the run."""
         losses = [one.run.loss[:, one.run.loss.shape[1] // 2 :] for one in (self.pp, self.dvp)]
         return [float(np.ptp(loss, axis=0).mean()) for loss in losses]
 
 
 def pairs(drawn: FigureResult) -> list[Pair]:
-    """The cheaper PP with the cheaper DVP of a panel, and the dearer with the dearer."""
+    """The pairs of each panel: PP and DVP with the smaller cost, and PP and DVP with the larger cost."""
     return [
         Pair(row.name, *pair)
         for row in drawn.figure.rows
@@ -55,25 +56,25 @@ def pairs(drawn: FigureResult) -> list[Pair]:
 
 
 def _by_cost(drawn: FigureResult, panel: str, method: str) -> list[CurveResult]:
-    """The curves of a method in a panel, the cheapest first."""
+    """The curves of a method in a panel, in the order of their privacy cost."""
     found = [outcome for outcome in drawn.panel(panel) if outcome.curve.method == method]
     return sorted(found, key=lambda outcome: float(outcome.paper[-1]))
 
 
 def claims_of_fig2(drawn: FigureResult) -> list[Claim]:
-    """Five sites."""
+    """The claims about five sites."""
     return [_both(drawn, "fig2"), _dearer(drawn), _spread(drawn, "fig2"), _tight(drawn), _pvp(drawn)]
 
 
 def claims_of_large(even: FigureResult | None, uneven: FigureResult | None) -> list[Claim]:
-    """A hundred sites, with the rows dealt evenly, and unevenly."""
+    """The claims about a hundred sites, with rows distributed evenly and unevenly."""
     named = {"fig3": even, "fig4": uneven}
     found = [make(one, name) for name, one in named.items() if one is not None for make in (_both, _spread)]
     return found if even is None or uneven is None else [*found, _uneven(even, uneven)]
 
 
 def _both(drawn: FigureResult, name: str) -> Claim:
-    """PP beats DVP in accuracy and privacy at once."""
+    """The claim that PP has both a smaller loss and a smaller privacy cost than DVP."""
     found = pairs(drawn)
     numbers = {pair.name: {"loss": pair.losses, "paper_epsilon": pair.costs("paper")} for pair in found}
     shown = "; ".join(
@@ -86,7 +87,7 @@ def _both(drawn: FigureResult, name: str) -> Claim:
 
 
 def _spread(drawn: FigureResult, name: str) -> Claim:
-    """PP's runs differ less from one another than DVP's."""
+    """The claim that repeated runs of PP differ less from one another than repeated runs of DVP."""
     ranges = {pair.name: pair.ranges() for pair in pairs(drawn)}
     shown = "; ".join(f"{two}: {a:.4f} against {b:.4f}" for two, (a, b) in ranges.items())
     smaller = (a < b for a, b in ranges.values())
@@ -134,7 +135,7 @@ def _pvp(drawn: FigureResult) -> Claim:
 
 
 def _uneven(even: FigureResult, uneven: FigureResult) -> Claim:
-    names = [curve.name for curve in even.figure.curves if curve.method != "primal"]
+    names = [curve.name for curve in even.figure.curves if np.isfinite(even[curve.name].paper[-1])]
     paper = Listed(float(uneven[name].paper[-1] / even[name].paper[-1]) for name in names)
     ours = Listed(float(uneven[name].epsilon[-1] / even[name].epsilon[-1]) for name in names)
     numbers = {
@@ -147,7 +148,7 @@ def _uneven(even: FigureResult, uneven: FigureResult) -> Claim:
 
 
 def claims_of_budget(drawn: FigureResult) -> list[Claim]:
-    """All methods at the same (epsilon, delta)."""
+    """The claims about all methods at the same (epsilon, delta)."""
     start, grown = drawn["DVP 2"], drawn["PP 2 growing"]
     tuned, best = (
         min((o for o in drawn.outcomes if o.curve.method == method), key=lambda o: o.final_loss)
@@ -177,7 +178,7 @@ def _result(outcome: CurveResult) -> str:
 
 
 def claims_of_attack(attacked: AttackFigureResult) -> list[Claim]:
-    """With the penalty known, and with the penalty secret."""
+    """The claims about the attack, for a known and for a secret penalty."""
     clean, noisy = (attacked.cosine(noise, "known") for noise in ("none", "paper"))
     cost = attacked.epsilon["paper"]
     shown = {"rounds": attacked.figure.run.rounds, "chance": attacked.results["paper"].chance}

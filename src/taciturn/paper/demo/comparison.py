@@ -1,23 +1,20 @@
-"""The choices at one budget: no privacy, each site alone, trust no site, or trust all sites but one.
+"""Compare ways to train at one budget: no privacy, each site alone, trust no site, trust all sites but one.
 
-Every figure is for one model on held-out rows; the model of a run is the average of its sites' releases.
+Every score is the score of one model on held-out rows. The model of a run is the average of its sites'
+releases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...core.formatting import format_given
 from ...core.notebook import Picture, new_figure
 from ...core.types import Array
-from ...data.tables.clipping import whitened_factors
 from ...estimators import PrivateAdditiveClassifier
-from ...methods.admm.averaging import network_average
-from ...objective import one_blas_thread
 from ...objective.problem import Problem
 from ...planning.blueprint import TOL
 from ...planning.plan import plan
@@ -27,12 +24,11 @@ from .tasks import SEED, Task
 
 NO_PRIVACY, ALONE = "no privacy", "each site alone"
 NOBODY, ONE_CURIOUS, CURVES = "trust no other site", "at most one curious site", "the same, with curves"
-_MAX_ROUNDS = 6  # of the paper's method; more rounds take the planner longer
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One choice on a task: the quality of its model on held-out rows, and its certificate if it has one."""
+    """One way to train on a task: the score of its model on held-out rows, and its certificate, if any."""
 
     name: str
     test_loss: float
@@ -42,12 +38,12 @@ class Choice:
 
 
 def count_choices(task: Task) -> int:
-    """How many `compare` yields."""
+    """The number of choices that `compare` yields."""
     return 2 + (3 if task.curves else 2) * len(task.epsilons)
 
 
 def compare(task: Task) -> Iterator[Choice]:
-    """Train every choice, one after another; the private ones at every epsilon of the task."""
+    """Train by every choice, one after another; private choices train at every epsilon of the task."""
     pooled = np.vstack([X for X, _ in task.sites]), np.concatenate([y for _, y in task.sites])
     yield _choice(NO_PRIVACY, task, _converged(task, *pooled))
     yield _choice(ALONE, task, *(_converged(task, X, y) for X, y in task.sites))
@@ -59,7 +55,7 @@ def compare(task: Task) -> Iterator[Choice]:
 
 
 def _converged(task: Task, X: Array, y: Array) -> Array:
-    """The minimiser of the mean loss and the task's regulariser on rows in one place, without privacy."""
+    """The minimiser of the mean loss plus the task's regulariser on pooled rows, without privacy."""
     from sklearn.linear_model import LogisticRegression
 
     weight = task.C * task.problem.n / (task.regularization * len(y))
@@ -68,30 +64,26 @@ def _converged(task: Task, X: Array, y: Array) -> Array:
 
 
 def _trusting_nobody(task: Task, epsilon: float) -> Choice:
-    """Penalty perturbation in whitened coordinates; the planner has seen public numbers only."""
+    """Penalty perturbation in whitened coordinates; the planner chooses all settings from public numbers."""
     problem = task.problem
-    with one_blas_thread():  # the same plan on every machine
-        found = plan(
-            epsilon=epsilon,
-            delta=task.delta,
-            samples=problem.samples.tolist(),
-            graph=task.graph,
-            dimension=problem.dimension,
-            C=problem.C,
-            regularization=problem.regularization,
-            max_rounds=_MAX_ROUNDS,
-            baseline=False,
-            whiten=True,
-        )
+    found = plan(
+        epsilon=epsilon,
+        delta=task.delta,
+        samples=problem.samples.tolist(),
+        graph=task.graph,
+        dimension=problem.dimension,
+        C=problem.C,
+        regularization=problem.regularization,
+        baseline=False,
+        whiten=True,
+    )
     run = simulate(problem, task.graph, found.method, rounds=found.rounds, seed=SEED, tol=TOL)
-    f, V = network_average(run.coef, found.weights)[0], cast("Array", run.coordinates)[0].T
-    shortened = whitened_factors(task.X_test, np.column_stack([V, np.zeros(len(V))]))
-    shown = replace(task, X_test=task.X_test * shortened[:, None])  # the model shortens long rows
-    return _choice(NOBODY, shown, f, certificate=run.certificate(task.delta), epsilon=epsilon)
+    margins = task.y_test * run.decide(task.X_test, found.weights)[0]
+    return _judged(NOBODY, margins, run.certificate(task.delta), epsilon)
 
 
 def _one_curious_site(task: Task, epsilon: float) -> Choice:
-    """Masked descent: all honest sites' noise protects each record together."""
+    """Masked descent: the noise of all honest sites together protects each record."""
     problem = task.problem
     found = plan(
         epsilon=epsilon,
@@ -108,7 +100,7 @@ def _one_curious_site(task: Task, epsilon: float) -> Choice:
 
 
 def _with_curves(task: Task, epsilon: float) -> Choice:
-    """A curve for every number, by public ranges, in place of a straight line; trained by masked sums."""
+    """An additive model, trained by masked sums: a curve over its public range for every numeric column."""
     rows = {name: values[~task.test] for name, values in task.columns.items()}
     model = PrivateAdditiveClassifier(
         schema=task.schema,
@@ -121,9 +113,13 @@ def _with_curves(task: Task, epsilon: float) -> Choice:
         random_state=SEED,
     ).fit(rows, task.y[~task.test])
     held = {name: values[task.test] for name, values in task.columns.items()}
-    margins = task.y_test * model.decision_function(held)
+    return _judged(CURVES, task.y_test * model.decision_function(held), model.certificate_, epsilon)
+
+
+def _judged(name: str, margins: Array, certificate: Certificate, epsilon: float) -> Choice:
+    """A choice with the score that follows from its model's margins on held-out rows."""
     loss, right = float(np.logaddexp(0.0, -margins).mean()), float((margins > 0).mean())
-    return Choice(CURVES, loss, right, model.certificate_, epsilon)
+    return Choice(name, loss, right, certificate, epsilon)
 
 
 def _choice(
@@ -133,7 +129,7 @@ def _choice(
     certificate: Certificate | None = None,
     epsilon: float | None = None,
 ) -> Choice:
-    """The mean over the models, of which there are several only where each site has its own."""
+    """A choice with the mean score of its models; there are several only if each site has its own model."""
     margins = np.stack([task.y_test * (task.X_test @ f) for f in models])
     loss = float(np.logaddexp(0.0, -margins).mean())
     return Choice(name, loss, float((margins > 0).mean()), certificate, epsilon)
@@ -150,7 +146,7 @@ _WORDS = {
 
 
 def draw(task: Task, choices: Sequence[Choice]) -> Picture:
-    """A line for every private choice, and a level for what needs no privacy."""
+    """A line for every private choice, and a horizontal line for each choice without privacy."""
     figure = new_figure(7.2, 4.2)
     axes = figure.subplots()
     shown = {choice.name for choice in choices}

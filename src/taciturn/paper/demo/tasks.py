@@ -1,4 +1,4 @@
-"""The tasks of the demonstration: Adult where it can be had, else the breast-cancer data of scikit-learn."""
+"""The tasks of the demonstration: Adult if it is available, else the breast-cancer data of scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...objective.problem import Problem
 from ...rng import SeededStreams
 
 SITES, SEED = 5, 0
-# The ranges that the data's own documentation prints: least, then largest, for each of the 30 measurements.
+# The ranges in the documentation of the data: first the least, then the largest value of each measurement.
 # fmt: off
 _LEAST = np.array([
     6.981, 9.71, 43.79, 143.5, 0.053, 0.019, 0.0, 0.0, 0.106, 0.05,
@@ -37,10 +37,10 @@ _LARGEST = np.array([
 
 @dataclass(frozen=True)
 class Task:
-    """Rows dealt to five sites, rows held out, and the budgets; the one in the middle is shown in full.
+    """Rows of five sites, held-out rows, and the budgets; the middle budget is shown in full.
 
-    schema, columns, y, test : the same records before encoding, and which of them are held out.
-    curves : whether there are people enough for a curve in place of every line.
+    schema, columns, y, test : the same records before encoding, and a mask of the held-out records.
+    curves : whether there are enough records to fit curves in place of straight lines.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Task:
 
     @property
     def epsilon(self) -> float:
-        """The budget of the table and of the certificate."""
+        """The epsilon of the printed table and of the certificate."""
         return self.epsilons[len(self.epsilons) // 2]
 
     @cached_property
@@ -71,7 +71,7 @@ class Task:
 
 
 def find_task(name: str = "auto") -> Task:
-    """Adult, or the breast-cancer data where "auto" cannot have Adult; `about` says which, and why."""
+    """Adult, or the breast-cancer data if "auto" does not find Adult; `about` says which, and why."""
     if name == "breast-cancer":
         return breast_cancer()
     try:
@@ -83,7 +83,7 @@ def find_task(name: str = "auto") -> Task:
 
 
 def adult() -> Task:
-    """Who earns more than $50,000? Public scaling; the rows of adult.test are held out."""
+    """The Adult task: who earns more than $50,000? Scaling is public; the rows of adult.test are held out."""
     data = load_adult(scaling="public")
     X, y = data.X[~data.test], data.y[~data.test]
     return Task(
@@ -105,7 +105,8 @@ def adult() -> Task:
 
 
 def breast_cancer(why: str = "") -> Task:
-    """Is the tumour benign? 30 measurements, by their published ranges, and a constant; a fifth held out."""
+    """The breast-cancer task: is the tumour benign? 30 measurements, scaled by their published ranges, and a
+    constant; a fifth of the rows is held out."""
     X, y = breast_cancer_rows()
     order = SeededStreams(SEED).generator(repeat=0, site=0, purpose="deal", t=2).permutation(len(y))
     held = np.isin(np.arange(len(y)), order[: len(y) // 5])
@@ -130,7 +131,8 @@ def breast_cancer(why: str = "") -> Task:
 
 
 def breast_cancer_rows() -> tuple[Array, Array]:
-    """(X, y): 30 measurements in [-1, 1] by their published ranges, a constant, rows clipped to norm 1."""
+    """(X, y): 30 measurements, scaled to [-1, 1] by their published ranges, and a constant; rows are clipped
+    to norm 1."""
     from sklearn.datasets import load_breast_cancer
 
     raw, target = load_breast_cancer(return_X_y=True)

@@ -1,4 +1,4 @@
-"""The attack of appendix E at every level of noise that a figure asks for, each kept once it is done."""
+"""Run the attack of appendix E at every noise level of a figure; each result is stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEPT = ("rounds", "cosine", "label", "eta_ratio", "chance", "prior", "prior_lab
 
 @dataclass(frozen=True, eq=False)
 class AttackFigureResult:
-    """A figure: for each level of noise, the findings of each observer and the cost of the run."""
+    """The result of an attack figure: for each noise level, each observer's findings and the run's cost."""
 
     figure: spec.AttackFigure
     results: Mapping[str, AttackResult]
@@ -39,7 +39,7 @@ class AttackFigureResult:
         return float(result.cosine[result.observers.index(observer), -1].mean())
 
     def records(self) -> Iterator[tuple[Any, ...]]:
-        """One per level of noise, observer, number of rounds, repeat and record."""
+        """One CSV row per noise level, observer, number of rounds, repeat and attacked record."""
         for noise, result in self.results.items():
             for at in np.ndindex(*result.cosine.shape):
                 observer, t, repeat, record = at
@@ -65,7 +65,7 @@ class AttackFigureResult:
 def attack(
     figure: spec.AttackFigure, store: ResultStore, *, done: Callable[[], None] = lambda: None
 ) -> AttackFigureResult:
-    """Attack at every level of noise that the store does not hold."""
+    """Run the attack at every noise level whose result is not in the store; `done` is called after each."""
     graph, problem, facts = build_graph(figure), build_problem(figure), figure.run
     observers: list[str] = [observer.name for observer in figure.observers]
     options = facts.model_dump(include={"rounds", "site", "records", "seed", "tol"}) | {

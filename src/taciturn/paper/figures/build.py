@@ -1,6 +1,6 @@
-"""A figure's facts -> data, problem, network and methods; and the cost of a run in advance.
+"""Build the data, the problem, the network and the methods of a figure, and compute the cost of a run.
 
-Every schedule is fixed in advance, so every charge is known.
+The cost is known before the run, because every schedule is fixed in advance.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ...schedules import Geometric
 from ..demo.tasks import breast_cancer_rows
 from . import spec
 
-_STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # how a rate is looked for: first in strides, then by halves
+_STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # the search for a rate: first in large steps, then by bisection
 
 
 def certify_run(
@@ -68,7 +68,7 @@ def certify_run(
 
 
 def rate_within(cost: Callable[[float], float], epsilon: float) -> float:
-    """The largest noise rate, to 0.1 per cent, whose cost is within epsilon; the cost must grow with it."""
+    """The largest noise rate, to 0.1 per cent, whose cost is at most epsilon. `cost` must be increasing."""
     epsilon = checks.positive("epsilon", epsilon)
     low = high = 1.0
     while cost(low) > epsilon:
@@ -127,14 +127,14 @@ def _known_rows(name: str, scaling: str, rows: str) -> FigureRows:
 
 
 def build_problem(figure: spec.AnyFigure, regularization: float | None = None) -> Problem:
-    """The rows dealt to the sites, with another rho where one is given."""
+    """The problem: the rows distributed to the sites. `regularization` replaces the figure's rho."""
     facts = figure.data
     rows = load_rows(facts)
     X, y = rows.X, rows.y
     if facts.limit is not None:
         if facts.limit > len(y):
             raise ParameterError(
-                f"`data.limit` must be at most {len(y)}, the rows there are; got {facts.limit}."
+                f"`data.limit` must be at most {len(y)}, the number of rows; got {facts.limit}."
             )
         draw = SeededStreams(facts.seed).generator(repeat=0, site=0, purpose="deal", t=3)
         kept = np.sort(draw.permutation(len(y))[: facts.limit])
@@ -160,7 +160,7 @@ def build_graph(figure: spec.AnyFigure) -> Graph:
 def build_method(
     figure: spec.Figure, curve: spec.FigureCurve, problem: Problem, graph: Graph, rate: float | None = None
 ) -> tuple[Method, float]:
-    """The method, and the first rate of its noise, which is searched for if the noise is given as a budget.
+    """The method, and the first rate of its noise. If the noise is given as a budget, the rate is searched.
 
     `rate` is the result of an earlier search; it is 0 if no search was needed.
     """

@@ -1,4 +1,4 @@
-"""A figure's TOML file -> Figure, or one line that names the file, the key and what is wrong with it."""
+"""Read a figure's TOML file. An error is one line that names the file, the key and what is wrong."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SHIPPED = ("fig1a", "fig1b", "fig2", "fig3", "fig4", "attack", "budget")
 
 
 def load_figure(name_or_path: str, *, quick: bool = False, seed: int | None = None) -> AnyFigure:
-    """A shipped figure by its name, or any other by the path of its file.
+    """A shipped figure by its name, or any other figure by the path of its file.
 
     Parameters
     ----------
-    quick : lay the file's [quick] table over the rest: fewer rows, rounds and repeats.
-    seed : in place of the file's `run.seed`.
+    quick : let the file's [quick] table override the rest: fewer rows, rounds and repeats.
+    seed : a seed that replaces the file's `run.seed`.
     """
     path = Path(name_or_path)
     if name_or_path in SHIPPED:
@@ -47,14 +47,14 @@ def load_figure(name_or_path: str, *, quick: bool = False, seed: int | None = No
 
 
 def place_own_table(stated: Mapping[str, Any], folder: Path) -> None:
-    """The path of a user's table, relative to the folder of the file that names it."""
+    """Resolve the path of a user's table, relative to the folder of the file that names it."""
     data = stated.get("data")
     if isinstance(data, dict) and isinstance(data.get("file"), str):
         data["file"] = str((folder / data["file"]).resolve())
 
 
 def _laid_over(below: Any, above: Any) -> Any:
-    """`below` with every entry of `above` in its place, table by table."""
+    """`below` with its entries replaced by the entries of `above`; nested tables are merged."""
     if not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return above
     return {**below, **{key: _laid_over(below.get(key), value) for key, value in above.items()}}

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     from ...auditing.attack import AttackResult
 
-_ROW, _ATTACK_ROW, _ACROSS = 1.95, 2.1, 4  # inches, and panels of the attack side by side
+_ROW, _ATTACK_ROW, _ACROSS = 1.95, 2.1, 4  # two heights of panels in inches, and attack panels per row
 _THIN: dict[str, Any] = {"linewidth": 0.6, "linestyle": (0, (2, 1.5)), "marker": "None"}
-_EARLY, _SPAN = 0.05, 0.05  # rounds that may leave the panel; the least span of its axis; both as shares
-_BARS = 12  # range bars on a curve
+_EARLY, _SPAN = 0.05, 0.05  # share of early rounds that may be cut off; least relative span of an axis
+_BARS = 12  # the number of range bars on a curve
 
 
 def plot(drawn: FigureResult | AttackFigureResult) -> Figure:
-    """The figure, in the layout that its file asks for; call it inside `paper_style`."""
+    """The picture of a figure, in the layout that its file states. Call `plot` inside `paper_style`."""
     return _attack(drawn) if isinstance(drawn, AttackFigureResult) else _curves(drawn)
 
 
 def _curves(drawn: FigureResult) -> Figure:
-    """For every row L(t), and beside it what its layout shows."""
+    """Rows of panels: L(t) on the left, and to its right the other quantities of the layout."""
     rows, run, wide = drawn.figure.rows, drawn.figure.run, drawn.figure.layout == "tradeoff"
     figure = new_figure(_ROW * len(rows) + 0.45)
     widths = [2.0, 1.0, 1.0] if wide else [1.0, 1.0]
@@ -44,7 +44,7 @@ def _curves(drawn: FigureResult) -> Figure:
             _tradeoff(panels, outcomes, run.delta)
         else:
             _convergence(panels, outcomes)
-        level = outcomes[0].optimal_loss  # noise keeps a run away from it
+        level = outcomes[0].optimal_loss  # runs with noise stay above this loss
         panels[0].axhline(level, color=GREY, linewidth=0.7, linestyle=DASHED, zorder=1)
         beside_axes(panels[0], "$L(f_c^*)$", level, (2, 0), ha="left", va="center")
         panels[0].set_ylabel("average loss $L(t)$")
@@ -69,7 +69,7 @@ def _convergence(panels: Any, outcomes: list[CurveResult]) -> None:
     right.set_ylabel(r"$\max_i \|f_i(t) - f_c^*\| \, / \, \|f_c^*\|$")
     distances = [outcome.distance for outcome in outcomes]
     if max(part.max() for part in distances) > 10 * min(part.min() for part in distances):
-        right.set_yscale("log")  # a linear axis would crush the small ones
+        right.set_yscale("log")  # a linear axis would hide small distances
     else:
         right.set_ylim(bottom=0)
 
@@ -90,20 +90,20 @@ def _tradeoff(panels: Any, outcomes: list[CurveResult], delta: float) -> None:
 
 
 def _look(curve: spec.FigureCurve) -> dict[str, Any]:
-    """Colour, line and marker."""
+    """Colour, line and marker of a curve, as options of matplotlib."""
     marker = "None" if curve.marker == "none" else curve.marker
     return {"color": curve.colour, "linestyle": curve.line, "marker": marker, **HOLLOW}
 
 
 def _line(axes: Axes, outcome: CurveResult, values: Array, k: int, curves: int, **changed: Any) -> None:
-    """The values of every round; the markers of the k-th curve stand beside those of the others."""
+    """The values of every round; the markers of the k-th curve are shifted against the others."""
     every = max(1, len(values) // 8)
     markers = {"markevery": (every - 1 - (k * every) // (2 * curves), every)}
     axes.plot(np.arange(1, len(values) + 1), values, **(_look(outcome.curve) | markers | changed))
 
 
 def _draw_range(axes: Axes, outcome: CurveResult, k: int, curves: int) -> None:
-    """The mean, with bars from the least to the largest of the repeats, side by side with other curves'."""
+    """Draw the mean, with bars from the least to the largest repeat. Bars of different curves are shifted."""
     loss, look = outcome.run.loss, _look(outcome.curve)
     mean, rounds = loss.mean(axis=0), loss.shape[1]
     axes.plot(np.arange(1, rounds + 1), mean, **(look | {"marker": "None"}))
@@ -122,7 +122,7 @@ def _draw_range(axes: Axes, outcome: CurveResult, k: int, curves: int) -> None:
 
 
 def _room(axes: Axes, outcomes: list[CurveResult]) -> None:
-    """From the least loss to the largest of the later rounds: a random start would crush the rest."""
+    """Limit the loss axis to the values of later rounds: the loss of a random start would hide the rest."""
     fitted = [outcome.run.loss for outcome in outcomes if outcome.curve.fit]
     later = [loss[:, int(_EARLY * loss.shape[1]) :] for loss in fitted]
     low = min(outcomes[0].optimal_loss, *(float(loss.min()) for loss in fitted))
@@ -136,7 +136,7 @@ def _room(axes: Axes, outcomes: list[CurveResult]) -> None:
 
 
 def _legend(figure: Figure, drawn: FigureResult) -> None:
-    """One legend for all panels, under them."""
+    """Draw one legend for all panels, below the panels."""
     looks: dict[str, dict[str, Any]] = {}
     for curve in drawn.figure.curves:
         looks.setdefault(curve.label, _look(curve))
@@ -147,7 +147,7 @@ def _legend(figure: Figure, drawn: FigureResult) -> None:
 
 
 def _attack(attacked: AttackFigureResult) -> Figure:
-    """One panel for each level of noise."""
+    """The picture of an attack, with one panel for each noise level."""
     noises, observers = attacked.figure.noises, attacked.figure.observers
     rows = -(-len(noises) // _ACROSS)
     figure = new_figure(_ATTACK_ROW * rows + 0.35)
@@ -156,7 +156,7 @@ def _attack(attacked: AttackFigureResult) -> Figure:
         axes.set_visible(False)
     for axes, noise, name in zip(grid.ravel(), noises, string.ascii_lowercase, strict=False):
         result, epsilon = attacked.results[noise.name], attacked.epsilon[noise.name]
-        axes.axhspan(-result.chance, result.chance, color="#EEEEEE", zorder=0)  # a random direction
+        axes.axhspan(-result.chance, result.chance, color="#EEEEEE", zorder=0)  # random directions
         axes.axhline(result.prior, color=GREY, linestyle=DASHED, linewidth=0.8, zorder=1)
         for k, observer in enumerate(observers):
             _observer(axes, result, observer, k)
@@ -183,7 +183,7 @@ def _attack(attacked: AttackFigureResult) -> Figure:
 
 
 def _observer(axes: Axes, result: AttackResult, observer: spec.Observer, k: int) -> None:
-    """The mean cosine after so many rounds, and its 10th and 90th percentiles."""
+    """The mean cosine after each number of rounds, and its 10th and 90th percentiles."""
     cosine = result.cosine[result.observers.index(observer.name)].reshape(len(result.rounds), -1)
     mean, (low, high) = cosine.mean(axis=1), np.quantile(cosine, [0.1, 0.9], axis=1)
     bars = np.maximum(np.stack([mean - low, high - mean]), 0.0)
@@ -193,7 +193,7 @@ def _observer(axes: Axes, result: AttackResult, observer: spec.Observer, k: int)
 
 
 def _short(epsilon: float) -> str:
-    """1.21, 313 or 1.32 times 10^5; never below the truth."""
+    """epsilon as text, always rounded up: 1.21, 313 or 1.32 times 10^5."""
     if epsilon < 1000:
         return format_cost(epsilon)
     exponent = int(np.floor(np.log10(epsilon)))

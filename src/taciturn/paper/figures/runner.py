@@ -1,4 +1,4 @@
-"""A figure's curves, one after another; each is kept once it is done, so that a rerun goes on from there."""
+"""Run the curves of a figure one after another. Each result is stored, so that a rerun skips it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from ..results_store import ResultStore, fingerprint
 from . import spec
 from .build import build_graph, build_method, build_problem, load_rows
 
-_DRAWN = {"name", "label", "panel", "colour", "marker", "line", "fit"}  # the picture, not the numbers
+_DRAWN = {"name", "label", "panel", "colour", "marker", "line", "fit"}  # these change only the picture
 _OPTIMUM_TOL = 1e-6
-_FORMAT = 2  # of what is kept; raise it where that changes
+_FORMAT = 2  # the version of the format of stored results
 
 
 @dataclass(frozen=True, eq=False)
 class CurveResult:
-    """One curve: its run, and the optimum that a run without noise is after.
+    """One curve: its run, and the optimum that a run without noise should reach.
 
-    optimum : f_c*, the minimiser of eq. 1.
+    optimum : f_c*, the minimiser of the paper's eq. 1.
     optimal_loss : the paper's L at the optimum.
     """
 
@@ -49,7 +49,7 @@ class CurveResult:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The cost of the worst site; with equal schedules, the one with the fewest rows."""
+        """The certificate of the worst site. With equal schedules this is the site with the fewest rows."""
         ledger = self.run.ledger
         columns = [ledger.columns(facts.site) for facts in ledger.sites]
         schedules = {(c.eta.tobytes(), c.scale.tobytes(), c.degree.tobytes()) for c in columns}
@@ -60,7 +60,7 @@ class CurveResult:
 
     @cached_property
     def paper(self) -> Array:
-        """P(t), (rounds,); infinite where Theorem 3 says nothing."""
+        """P(t), (rounds,); infinite if Theorem 3 does not cover the run."""
         return paper_curve(self.run.ledger)
 
     @cached_property
@@ -83,7 +83,7 @@ class CurveResult:
 
     @property
     def name(self) -> str:
-        """The curve by name, and its panel."""
+        """The name of the curve and of its panel."""
         return f"{self.curve.name}, {self.curve.panel}" if self.curve.panel else self.curve.name
 
     @property
@@ -92,7 +92,7 @@ class CurveResult:
         return float(self.run.loss[:, -1].mean())
 
     def summary(self) -> dict[str, Any]:
-        """The curve after its last round; None where there is no finite number."""
+        """The numbers of the curve after its last round; None replaces a number that is not finite."""
         loss, private = self.run.loss[:, -1], self.run.ledger.run.noise != "none"
         return {
             "panel": self.curve.panel,
@@ -126,7 +126,7 @@ class FigureResult:
     )
 
     def __getitem__(self, name: str | tuple[str, str]) -> CurveResult:
-        """A curve by its name, or by the name of its panel and its own."""
+        """A curve by its name, or by (name of its panel, its name)."""
         panel, own = ("", name) if isinstance(name, str) else name
         for outcome in self.outcomes:
             if (outcome.curve.panel, outcome.curve.name) == (panel, own):
@@ -138,7 +138,7 @@ class FigureResult:
         return [outcome for outcome in self.outcomes if outcome.curve.panel == name]
 
     def records(self) -> Iterator[tuple[Any, ...]]:
-        """One per curve, repeat and round; the privacy columns are the same in every repeat."""
+        """One CSV row per curve, repeat and round; the privacy columns are the same in every repeat."""
         for one in self.outcomes:
             run, curve = one.run, one.curve
             for repeat, t in np.ndindex(*run.loss.shape):
@@ -148,7 +148,7 @@ class FigureResult:
                 yield *names, *measured, one.distance[repeat, t], *spent
 
     def summaries(self) -> list[dict[str, Any]]:
-        """Each curve after its last round."""
+        """The numbers of each curve after its last round."""
         return [outcome.summary() for outcome in self.outcomes]
 
 
@@ -159,9 +159,9 @@ def draw(
     engine: str = "local",
     done: Callable[[], None] = lambda: None,
 ) -> FigureResult:
-    """Run the curves that the store does not hold, take the others from it; `done` is called after each.
+    """Take stored curves from `store`, and run the other curves. `done` is called after each curve.
 
-    Without a store nothing is kept.
+    Without a store no result is kept.
     """
     outcomes: list[CurveResult] = []
     graph = build_graph(figure)
@@ -203,7 +203,7 @@ def _outcome(
     engine: str,
     alike: CurveResult | None,
 ) -> CurveResult:
-    """One curve; `alike` is an earlier one with the same problem, whose optimum need not be found again."""
+    """One curve. `alike` is an earlier curve with the same problem, whose optimum is reused."""
     key = fingerprint(settings(figure, curve))
     problem = build_problem(figure, curve.regularization) if alike is None else alike.problem
     kept = store.get(key)
@@ -215,7 +215,7 @@ def _outcome(
         optimum = problem.optimum(tol=_OPTIMUM_TOL) if alike is None else alike.optimum
         found = {"optimum": optimum, "optimal_loss": _loss_at(problem, optimum), "rate": np.asarray(rate)}
         kept = store.put(key, _arrays(run) | found)
-    else:  # the ledger follows from the facts, which fix every charge
+    else:  # the facts determine every charge of the ledger
         setup = prepare(problem, graph, method, **options, strict=True)
         numbers = {name: kept.get(name) for name in _NUMBERS}
         run = Run(ledger=setup.prepared.price(setup.run_facts()), settings=setup.settings(), **numbers)  # type: ignore[arg-type]
@@ -240,6 +240,6 @@ def _arrays(run: Run) -> dict[str, Array]:
 
 
 def _loss_at(problem: Problem, f: Array) -> Array:
-    """The paper's L where every site holds f."""
+    """The paper's loss L if every site has the model f."""
     losses = [problem.site(i).metrics(f[None])[0] for i in range(problem.n)]
     return np.asarray(np.mean(losses))

@@ -1,4 +1,4 @@
-"""The format of a figure's TOML file: everything that its numbers depend on, and how they are drawn."""
+"""The format of a figure's TOML file: the settings that its numbers depend on, and how to draw them."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ FileStem = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
 
 
 def public_schema(columns: Mapping[str, Any]) -> Schema:
-    """The schema that a file states in short."""
+    """The schema that a figure's file gives in short form."""
     return Schema.of(**{name: bool if entry == "boolean" else entry for name, entry in columns.items()})
 
 
 class FigureTable(BaseModel):
-    """A table without unknown keys."""
+    """The base class of the tables in the file; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
 class OwnLabel(FigureTable):
-    """The column to learn, and the value that counts as +1; every other value is -1."""
+    """The column to predict, and the value that counts as +1; every other value is -1."""
 
     column: str
     positive: str
 
 
 class FigureData(FigureTable):
-    """Which rows, and which site holds them.
+    """The rows of a figure, and how they are distributed to sites.
 
-    name : "adult", "breast-cancer", or "table" for your own CSV or Parquet file, with the next three.
-    file : its path, from the folder of this file.
-    columns : what is public of each column, as `Schema.of` takes it: [low, high], a list of words, "boolean".
-    label : the column to learn, and which word of it is +1.
-    limit : how many rows are used, drawn by chance; all of them where it is left out.
+    name : "adult", "breast-cancer", or "table" for your own CSV or Parquet file, with the next three keys.
+    file : the path of your file, relative to the folder of the TOML file.
+    columns : the public facts of each column, as for `Schema.of`: [low, high], a list of words, "boolean".
+    label : the column to predict, and which of its words is +1.
+    limit : the number of rows to use, drawn at random; without it, all rows are used.
     deal : "evenly"; "unevenly", `least` rows each and the rest in shares ~ Dirichlet(concentration).
     """
 
@@ -74,7 +74,8 @@ class FigureData(FigureTable):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """The facts that results depend on besides the files; the path of a file is not one of them."""
+        """The facts that results depend on, in addition to the content of the files. The path of a file does
+        not count."""
         own = self.name == "table"
         return self.model_dump(exclude={"file"} if own else {"file", "columns", "label"})
 
@@ -102,7 +103,7 @@ class FigureProblem(FigureTable):
 
 
 class FigureRun(FigureTable):
-    """How often and how long; `delta` is that of the (epsilon, delta) shown beside the paper's bound."""
+    """Rounds, repeats and start; `delta` is used for our (epsilon, delta) next to the paper's bound."""
 
     rounds: Count
     repeats: Count
@@ -131,7 +132,7 @@ Noise = Annotated[
 
 
 class FigurePanel(FigureTable):
-    """A row of panels; curves belong to it by its name."""
+    """A row of panels; a curve states the name of the row that it belongs to."""
 
     name: Word
     title: str
@@ -140,10 +141,10 @@ class FigurePanel(FigureTable):
 class FigureCurve(FigureTable):
     """One method with its parameters, and how its line is drawn.
 
-    name : what tables and reports call it; `label` is for the legend and may hold $mathematics$.
-    panel : the row of panels that it belongs to, by name; a figure of one row leaves it out.
-    regularization : rho of this curve, where it is not the figure's.
-    fit : False where the loss axis should not stretch for this curve; its last mean is then written down.
+    name : the name of the curve in tables and reports; `label` is its legend and may contain $mathematics$.
+    panel : the name of the row of panels that the curve belongs to; not needed in a figure with one row.
+    regularization : rho of this curve, if it differs from the figure's.
+    fit : False if the loss axis should not extend to this curve; its last mean is then written as text.
     """
 
     name: Word
@@ -174,7 +175,7 @@ class FigureCurve(FigureTable):
 
 
 class FigureFile(FigureTable):
-    """The base of all figures: data, network, objective and run; {repeats} in `caption` is their number."""
+    """The base of all figures: data, network, objective and run; {repeats} in `caption` becomes a number."""
 
     name: FileStem
     title: str
@@ -224,7 +225,7 @@ class Figure(FigureFile):
 
     @property
     def rows(self) -> tuple[FigurePanel, ...]:
-        """The rows of panels, in order; one without a title where none are named."""
+        """The rows of panels, in order; one without a title if none are named."""
         return tuple(self.panels) or (FigurePanel.model_construct(name="", title=""),)
 
 
@@ -243,7 +244,7 @@ class AttackRun(FigureTable):
 
 
 class NoiseLevel(FigureTable):
-    """Norm noise of this rate, or none."""
+    """A noise level: norm noise of this rate, or no noise."""
 
     name: Word
     title: str

@@ -1,4 +1,4 @@
-"""How every figure looks: small serif type, thin frames, no boxes; made again, its files are the same."""
+"""The style of all figures: small serif type, thin frames, no boxes. Redrawn files have the same bytes."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ FOR_PAGES: Mapping[str, Mapping[str, Any]] = {"png": {"dpi": 160}}
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Draw and save inside; nothing outside is changed."""
+    """A context in which matplotlib uses the style of the figures; it changes nothing outside the block."""
     with mpl.rc_context(fname=Path(__file__).with_name("paper.mplstyle")):
         yield
 
 
 def new_figure(height: float) -> Figure:
-    """An empty figure that lays itself out."""
+    """An empty figure with automatic layout."""
     return Figure(figsize=(WIDTH, height), layout="constrained")
 
 
 def save(figure: Figure, stem: Path, formats: Mapping[str, Mapping[str, Any]] = FORMATS) -> list[Path]:
-    """stem.png and stem.svg; no dates in them."""
+    """Write stem.png and stem.svg, without dates in the files."""
     paths = []
     for suffix, options in formats.items():
         buffer = io.BytesIO()
@@ -48,7 +48,7 @@ def save(figure: Figure, stem: Path, formats: Mapping[str, Mapping[str, Any]] = 
 
 
 def beside_axes(axes: Axes, text: str, level: float, shift: tuple[float, float], **options: Any) -> None:
-    """A small grey text at the right end of a level."""
+    """Write a small grey text at the right end of a horizontal line."""
     axes.annotate(
         text,
         (1.0, level),
@@ -62,7 +62,7 @@ def beside_axes(axes: Axes, text: str, level: float, shift: tuple[float, float],
 
 
 def power_of_ten(value: float) -> str:
-    """10^-5 or 2 times 10^-5, for mathematics in a picture."""
+    """A number as mathematics for a picture, such as 10^-5 or 2 times 10^-5."""
     exponent = int(np.floor(np.log10(value)))
     factor = value / 10.0**exponent
     return f"10^{{{exponent}}}" if abs(factor - 1) < 1e-9 else rf"{factor:g} \cdot 10^{{{exponent}}}"

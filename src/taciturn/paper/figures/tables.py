@@ -1,4 +1,4 @@
-"""A figure's numbers: one tidy CSV row per curve, repeat and round, and JSON with all that made them."""
+"""The numbers of a figure: a CSV row per curve, repeat and round, and a JSON file with all settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def to_csv(drawn: Drawn) -> str:
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Sequence[Any]], digits: str = "") -> str:
-    """A header and one line per record; a number that is missing is an empty cell."""
+    """The CSV text: a header and one line per record. A missing number is an empty cell."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
@@ -39,7 +39,7 @@ def _cell(value: Any, digits: str) -> Any:
 
 
 def to_json(drawn: Drawn, *, quick: bool) -> str:
-    """Settings, seed, versions, the data's checksum, and each curve's last numbers."""
+    """The JSON text: settings, seed, versions, the checksum of the data, and each curve's last numbers."""
     figure = drawn.figure
     facts = {
         "figure": figure.name,

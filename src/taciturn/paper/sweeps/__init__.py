@@ -1,1 +1,1 @@
-"""Every combination of some settings, and its Pareto front."""
+"""Parameter sweeps: run every combination of some settings, and find the Pareto front of loss and epsilon."""

@@ -1,11 +1,11 @@
-"""A sweep's TOML file -> its points: every combination of some settings, all checked before the first runs.
+"""Read the TOML file of a sweep: its points are all combinations of some settings.
 
 [data] [graph] [problem] [run]    as in the file of a figure
 [method]                          method, penalty, dual_step, noise, as in a figure's curve
 [axes]                            "method.penalty.ratio" = [1.0, 1.02, 1.04]
 
-A setting is named by its place in a table of tables. Points are independent: they are run in any order, in
-this process or on a cluster.
+A setting is named by its path through nested tables. All points are checked before the first point runs.
+Points are independent: they run in any order, in this process or on a cluster.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
 
 
 class SweepFile(spec.FigureTable):
-    """The content of the file; its tables are checked point by point."""
+    """The content of a sweep's file. The settings of each point are checked separately."""
 
     name: spec.FileStem
     title: str = ""
@@ -50,14 +50,14 @@ class SweepFile(spec.FigureTable):
 
 @dataclass(frozen=True, eq=False)
 class SweepPoint:
-    """One combination: its settings by axis, and the run that they make."""
+    """One combination of settings: the value on each axis, and the run with these settings."""
 
     settings: Mapping[str, Any]
     figure: spec.Figure
 
     @property
     def key(self) -> str:
-        """A fingerprint of all that its numbers depend on."""
+        """A hash of everything that the numbers of this point depend on."""
         return fingerprint(settings(self.figure, self.figure.curves[0]))
 
 
@@ -73,7 +73,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class SweepRow:
-    """One point: its settings, what its run gave, and whether no other point beats it."""
+    """One point: its settings, the results of its run, and whether it is on the Pareto front."""
 
     settings: Mapping[str, Any]
     numbers: Mapping[str, Any]
@@ -94,7 +94,7 @@ class SweepResult:
 
 
 def load_grid(path: Path) -> Grid:
-    """The sweep in a file, or one line that names the file, the key and what is wrong with it."""
+    """Read a sweep from a file. An error is one line that names the file, the key and what is wrong."""
     _, entries = read_toml(path)
     place_own_table(entries, path.parent)
     try:
@@ -144,7 +144,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """`table` with each setting in its place; the tables on the way must be there.
+    """`table` with each setting in its place; the tables on its path must exist.
 
     >>> place_settings({"method": {"penalty": {"start": 0.5}}}, {"method.penalty.ratio": 1.04})
     {'method': {'penalty': {'start': 0.5, 'ratio': 1.04}}}
@@ -155,7 +155,7 @@ def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dic
         inner = result
         for part in way:
             if not isinstance(inner.get(part), Mapping):
-                raise ParameterError(f"`axes`: {name} must lead through tables; {part} is not one.")
+                raise ParameterError(f"`axes`: {name} must be a path of tables; {part} is not a table.")
             inner[part] = dict(inner[part])
             inner = inner[part]
         inner[last] = value
@@ -163,9 +163,9 @@ def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dic
 
 
 def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
-    """The Pareto front: points that no other beats in one number without losing in the other.
+    """A mask of the Pareto front: no other point is better in one number and at least as good in the other.
 
-    Points without a finite cost are never on it.
+    Points without a finite cost are never on the front.
 
     >>> front([1.0, 2.0, 3.0, 2.0], [0.5, 0.3, 0.3, 0.4]).tolist()
     [True, True, False, False]
@@ -174,7 +174,7 @@ def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
     finite = np.flatnonzero(np.isfinite(cost) & np.isfinite(loss))
     order = finite[np.lexsort((loss[finite], cost[finite]))]
     c, x = cost[order], loss[order]
-    least = np.minimum.accumulate(np.append(np.inf, x))  # least[k]: of the k cheapest points
+    least = np.minimum.accumulate(np.append(np.inf, x))  # least[k]: the least loss of the k cheapest points
     cheaper, no_dearer = (least[np.searchsorted(c, c, side)] for side in ("left", "right"))
     on = np.zeros(cost.shape, dtype=bool)
     on[order] = (x < cheaper) & (x <= no_dearer)
@@ -184,9 +184,10 @@ def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
 def run_each(
     run: Callable[[Any], Any], items: Sequence[Any], *, engine: str = "local", address: str | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """(place, run(item)) for all items, as they are done: here one after another, or over a cluster.
+    """(index, run(item)) for all items, in the order in which they finish.
 
-    "auto" runs the first one here, takes its time, and chooses for the others. Nothing is run twice.
+    The engine "local" runs the items one after another in this process, "ray" runs them on a cluster. "auto"
+    runs the first item in this process, measures its time, and chooses the engine for the other items.
     """
     checks.choice("engine", engine, ("local", "ray", "auto"))
     first = 0

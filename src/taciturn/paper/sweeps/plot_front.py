@@ -1,4 +1,4 @@
-"""Loss against epsilon, one mark per point of a sweep, and the Pareto front."""
+"""Plot loss against epsilon, with one marker per point of a sweep, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def plot_front(swept: SweepResult) -> Figure:
-    """The first axis chooses the colour and the second the marker, where they have few enough values."""
+    """The picture of a sweep. The first axis of the sweep determines the colour of a point and the second its
+    marker, if these axes have few enough values."""
     figure = new_figure(3.2)
     axes = figure.subplots()
     colours, markers = _looks(swept, 0, COLOURS), _looks(swept, 1, MARKERS)
@@ -35,7 +36,7 @@ def plot_front(swept: SweepResult) -> Figure:
             alpha=1.0 if row.on_front else 0.45,
             markeredgewidth=0,
         )
-    if best := swept.front:  # a staircase: between two points one gets the loss of the cheaper one
+    if best := swept.front:  # a staircase: at an epsilon between two points, the cheaper point is the best
         epsilon, loss = zip(*map(_place, best), strict=True)
         axes.step(epsilon, loss, where="post", color=GREY, linewidth=0.9, zorder=1)
     levels = {row.numbers["optimal_loss"] for row in swept.rows}
@@ -61,7 +62,7 @@ def _place(row: SweepRow) -> tuple[float, float]:
 
 
 def _log_scale(axes: Axes) -> None:
-    """Powers of ten and a few numbers between them, written out."""
+    """Use a logarithmic axis with ticks at powers of ten and at a few numbers between them."""
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -69,7 +70,7 @@ def _log_scale(axes: Axes) -> None:
 
 
 def _looks(swept: SweepResult, axis: int, choices: tuple[str, ...]) -> dict[str, str]:
-    """A colour or a marker for every value of an axis; none where it has one value, or too many."""
+    """A colour or a marker for every value of an axis; empty if the axis has one value, or too many."""
     if axis >= len(swept.grid.axes):
         return {}
     values = list(dict.fromkeys(_value(swept, row, axis) for row in swept.rows))
@@ -82,7 +83,7 @@ def _value(swept: SweepResult, row: SweepRow, axis: int) -> str:
 
 
 def _legend(swept: SweepResult, axis: int, looks: dict[str, str], kind: str) -> list[Any]:
-    """The name of the axis, and one entry per value."""
+    """The entries of the legend: the name of the axis, and one entry per value."""
     if not looks:
         return []
     plain: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": GREY, "markeredgewidth": 0}

@@ -1,4 +1,4 @@
-"""Run a sweep into a folder: one result per point, a tidy table, and the front of loss against epsilon."""
+"""Run a sweep and write to a folder: a result per point, a table, and a plot of loss against epsilon."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def run_sweep(
 
     Parameters
     ----------
-    engine : "local", one point after another; "ray", over a cluster, one CPU per point; "auto" runs the first
-        point here, and the others on the cluster if that should be faster.
-    address : of a running cluster; see `taciturn.runtime.ray.RayEngine`.
+    engine : "local" runs one point after another; "ray" runs on a cluster, with one CPU per point; "auto"
+        runs the first point in this process, and the others on the cluster if that should be faster.
+    address : the address of a running cluster; see `taciturn.runtime.ray.RayEngine`.
     show : True shows the progress, False does not, None only on a terminal.
     """
     paths = [out / "points" / f"{point.key}.json" for point in grid.points]
@@ -76,7 +76,7 @@ def _collect(grid: Grid, results: list[dict[str, Any]]) -> SweepResult:
 
 
 def write_sweep(swept: SweepResult, stem: Path) -> None:
-    """name.csv, name.json, name.png and name.svg; the JSON has the whole settings of every point too."""
+    """Write name.csv, name.json, name.png and name.svg. The JSON file has all settings of every point too."""
     axes, rows = swept.grid.axes, swept.rows
     records = [
         (*map(row.settings.get, axes), *map(row.numbers.get, NUMBERS), int(row.on_front)) for row in rows

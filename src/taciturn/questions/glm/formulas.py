@@ -1,8 +1,8 @@
-"""Formulas: from "death ~ age + C(sex) + age:bmi" and a schema to columns with public ranges.
+"""Formulas: turn "death ~ age + C(sex) + age:bmi" and a schema into columns with public ranges.
 
-formulaic reads the text. Nothing in it is evaluated: a factor is the name of a column, C(name), or `site`, so
-that a formula may travel in a job. Categories and ranges come from the schema alone. The first value of a
-category, and the first site, is what the others are compared with.
+The package formulaic parses the text. No part of the text is evaluated: a factor is the name of a column,
+C(name), or `site`. So a formula from another party's job cannot run code. Categories and ranges come from the
+schema alone. The first value of a category, and the first site, is the reference level.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _FACTOR = re.compile(r"^(?:C\(\s*)?([^()]+?)(?:\s*\))?$")
 
 
 class FormulaPart(NamedTuple):
-    """One column that a factor becomes: its name, its range, and where it comes from.
+    """One numeric column made from a factor: its name, its range, and the column that it comes from.
 
-    place : of a category or a site, the number of the value that it stands for; of a column None.
-    gap : whether it is 1 where the cell is missing.
+    place : for an indicator column, the number of its category value (or site); None for a numeric column.
+    gap : whether the part indicates missing cells: 1 if the cell is missing, else 0.
     """
 
     name: str
@@ -43,10 +43,11 @@ class FormulaPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Formula:
-    """The columns of a regression: each the product of some parts.
+    """The columns of a regression, each the product of one or more parts.
 
-    left : the outcome; or time and event.
-    indicators : the columns whose missing cells have a column of their own; other rows with one do not count.
+    left : the column of the outcome, or the columns of time and event.
+    indicators : columns with an additional column that marks their missing cells. Rows with a missing cell
+        in another column are left out.
     """
 
     left: tuple[str, ...]
@@ -72,10 +73,11 @@ class Formula:
         return tuple(found)
 
     def expected(self, spreads: Sequence[float] | None) -> tuple[Array, Array]:
-        """(standard deviations, correlations) of the columns, if their parts are independent of each other.
+        """(standard deviations, correlations) of the columns, assuming that the parts are independent.
 
-        A part has the spread of its own column, or a quarter of its range, around the middle of its range. A
-        product depends on its parts, which makes standard errors of all of them larger.
+        The mean of a part is assumed to be the middle of its range. Its standard deviation is the one in
+        `spreads`, or a quarter of the range. A product is correlated with its parts, which makes the standard
+        errors of the product and of its parts larger.
         """
         main = {column[0]: k for k, column in enumerate(self.columns) if len(column) == 1}
         parts = list(dict.fromkeys(part for column in self.columns for part in column))
@@ -107,7 +109,7 @@ class Formula:
         return tuple(field.name for field in self.fields)
 
     def variables(self, parsed: Mapping[str, Array], site: Any, rows: int) -> tuple[Array, Array]:
-        """The columns (rows, names) and the outcome; NaN where a cell is missing that nothing stands for."""
+        """The columns, (rows, names), and the outcome. NaN marks a missing cell without an indicator."""
         where = np.broadcast_to(np.asarray(site, dtype=np.int64), (rows,))
         values = {part: self._values(part, parsed, where) for column in self.columns for part in column}
         X = np.column_stack([np.prod([values[part] for part in column], axis=0) for column in self.columns])
@@ -159,7 +161,7 @@ def read_formula(
 
 
 def _parse(text: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The names on the left, and the factors of every term on the right; the intercept is always there."""
+    """The names on the left side, and the factors of every term on the right side, without the intercept."""
     try:
         from formulaic import Formula as Parsed
         from formulaic.errors import FormulaicError
@@ -210,7 +212,9 @@ def _parts(name: str, known: Mapping[str, Field], sites: Sequence[str], text: st
     """The columns that one factor becomes."""
     if name == SITE and SITE not in known:
         if len(sites) < 2:
-            raise ParameterError("`formula` names `site`: give `fit` the `site` of every row, two or more.")
+            raise ParameterError(
+                "`formula` names `site`: give `fit` the `site` of every row, from two sites or more."
+            )
         return [FormulaPart(f"site[{one}]", 0.0, 1.0, SITE, k) for k, one in enumerate(sites) if k]
     field = _known(name, known, text)
     if isinstance(field, Category):
@@ -228,7 +232,7 @@ def _range(field: Field) -> tuple[float, float]:
 
 
 def _numbers(field: Field, cells: Array) -> Array:
-    """Cells as numbers; a date in days since the first one; the second value of a category of two as 1."""
+    """Cells as numbers: a date in days since the start of its range, a category as its value's number."""
     if isinstance(field, Category):
         return np.where(cells < 0, np.nan, cells.astype(np.float64))
     return np.clip(cells - field.start, 0.0, field.days) if isinstance(field, Date) else cells
@@ -241,7 +245,7 @@ def _check_main_effects(
         many = name not in known or isinstance(known[name], Category)
         if many and (name,) not in terms:
             raise ParameterError(
-                f"`formula` must have {name!r} by itself too, beside {':'.join(term)!r}; got {text!r}."
+                f"`formula` with {':'.join(term)!r} must also have {name!r} by itself; got {text!r}."
             )
 
 

@@ -23,7 +23,10 @@ NOTHING_PROTECTED = "epsilon = infinity: no noise was added, and nothing is prot
 
 
 class Coefficients(NamedTuple):
-    """Coefficients and then intercepts, and the covariance of their errors: by the sample, by the noise."""
+    """The coefficients and then the intercepts (`values`), and the covariance of their errors in two parts.
+
+    sampling : the covariance due to the random sample. privacy : the covariance due to the noise.
+    """
 
     values: Array
     sampling: Array
@@ -35,16 +38,18 @@ class Coefficients(NamedTuple):
         return self.sampling + self.privacy
 
     def se(self, part: str = "covariance") -> Array:
-        """Standard errors: of both, or of "sampling" or "privacy" alone."""
+        """Standard errors: from both parts of the covariance, or from "sampling" or "privacy" alone."""
         return np.sqrt(np.maximum(np.diag(getattr(self, part)), 0.0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateRegression(PrivateAnswer):
-    """A regression's table. Everything in it is in the units of the user.
+    """The table of a regression, in the units of the user.
 
-    counted : the share of complete records, and its standard error; None where no noise was added.
-    reason : why intervals would not hold; "" where they do.   shortfall : the factor that is missing.
+    counted : the share of complete records, and its standard error; None if no noise was added.
+    reason : why the intervals would not be valid; "" if they are valid.
+    shortfall : the factor by which (number of units) x mu is too small for valid intervals.
+    weakest : the column whose coefficient is least certain.
     of : what a unit is: "records", or "persons" with any number of rows.
     """
 
@@ -69,7 +74,7 @@ class PrivateRegression(PrivateAnswer):
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """The standard errors of the coefficients, then of the intercepts."""
+        """The names of the coefficients, then of the intercepts."""
         last = [f"until {end:g}" for end in self.periods] if self.periods else ["intercept"]
         return (*self.names, *last)
 
@@ -90,7 +95,7 @@ class PrivateRegression(PrivateAnswer):
 
     @property
     def p_values(self) -> Array:
-        """Of the hypothesis that a coefficient is 0, two-sided; coefficients, then intercepts."""
+        """Two-sided p-values of the hypothesis that a coefficient is 0; coefficients, then intercepts."""
         self.require_valid()
         return np.asarray(2 * norm.sf(np.abs(self.estimates.values / self.estimates.se())))
 
@@ -124,7 +129,7 @@ class PrivateRegression(PrivateAnswer):
         return rows
 
     def note(self) -> str:
-        """The basis of the figures, and their cost."""
+        """The number of complete records, and the privacy cost."""
         cost = super().note() or NOTHING_PROTECTED
         if self.counted is None:
             return cost
@@ -139,7 +144,7 @@ class PrivateRegression(PrivateAnswer):
         return self.text()
 
     def latex(self) -> str:
-        """The table as LaTeX, with what it cost below."""
+        """The table as LaTeX, with the privacy cost below it."""
         head, *rows = ([_escape(cell) for cell in row] for row in self.table())
         note = rf"\multicolumn{{{len(head)}}}{{p{{\linewidth}}}}{{\footnotesize {_escape(self.note())}}} \\"
         body = [" & ".join(row) + r" \\" for row in rows]
@@ -163,7 +168,7 @@ class PrivateRegression(PrivateAnswer):
         return named
 
     def plot(self) -> Picture | None:
-        """A forest plot: every coefficient with its interval, and the part of it that sampling explains."""
+        """A forest plot: every coefficient with its interval, and with the interval from sampling alone."""
         if self.reason:
             return None
         ends, values = self.interval(), self.estimates.values[: len(self.names)]
@@ -189,22 +194,22 @@ class PrivateRegression(PrivateAnswer):
         return figure
 
     def survival(self, x: Any, level: float | None = None) -> Array:
-        """(periods, 3): the share without an event after each period, and both ends, for columns x."""
+        """(periods, 3): the share without an event after each period, and the ends of its interval, at x."""
         if not self.periods:
-            raise ParameterError("`family` must be 'hazard' for curves of survival.")
+            raise ParameterError("`family` must be 'hazard' for survival curves.")
         self.require_valid()
         row = np.asarray(x, dtype=np.float64)
         if row.shape != (len(self.names),) or not np.isfinite(row).all():
             raise ParameterError(f"`x` must contain one number for each of {len(self.names)} columns.")
         p, T = len(self.names), len(self.periods)
         eta = np.clip(self.estimates.values[p:] + row @ self.estimates.values[:p], -500.0, 30.0)
-        hazard = np.exp(eta) if self.link == CLOGLOG else 1 / (1 + np.exp(-eta))  # minus the slope of log S
+        hazard = np.exp(eta) if self.link == CLOGLOG else 1 / (1 + np.exp(-eta))  # minus d log S / d eta
         log_free = np.cumsum(-hazard if self.link == CLOGLOG else np.log1p(-hazard))
         slope = np.hstack([-np.outer(np.cumsum(hazard), row), -np.tril(np.tile(hazard, (T, 1)))])
         error = np.sqrt(np.einsum("ij,jk,ik->i", slope, self.estimates.covariance, slope))
         share = checks.probability("level", self.level if level is None else level)
         half = float(-ndtri((1 - share) / 2)) * error / np.maximum(-log_free, 1e-12)
-        bend = np.log(np.maximum(-log_free, 1e-12))  # on the scale of log(-log S) ends stay inside 0 and 1
+        bend = np.log(np.maximum(-log_free, 1e-12))  # on the scale log(-log S), both ends stay in (0, 1)
         ends = [np.exp(-np.exp(bend + half)), np.exp(-np.exp(bend - half))]
         return np.column_stack([np.exp(log_free), *ends])
 
@@ -218,5 +223,5 @@ _SIGNS |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasc
 
 
 def _escape(text: str) -> str:
-    """A text as LaTeX shows it."""
+    """A text with the special characters of LaTeX escaped."""
     return "".join(_SIGNS.get(sign, sign) for sign in text)

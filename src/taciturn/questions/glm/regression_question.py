@@ -1,8 +1,9 @@
 """glm: a regression with valid standard errors, from masked sums (docs/inference.md).
 
-    eta = intercept + sum_j coef_j x_j      p = 1 / (1 + exp(-eta)), a mean, or exp(eta), as the family says
+    eta = intercept + sum_j coef_j x_j
 
-What is public: the family, the columns and their ranges, the range of the outcome, the periods of a hazard.
+The mean of the outcome is 1 / (1 + exp(-eta)), eta or exp(eta), depending on the family. The family, the
+columns and their ranges, the range of the outcome and the periods of a hazard regression are public.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from .regression_answer import Coefficients, PrivateRegression
 
 @dataclass(frozen=True)
 class Design:
-    """The public facts of a regression: its columns and their ranges, and those of the outcome.
+    """The public facts of a regression: its family, its columns and their ranges, and the outcome.
 
-    outcome : the range of the outcome; 0 and 1 for a binomial one.
+    outcome : the range of the outcome; (0, 1) for a binomial regression.
     persons : whether a unit is a person, with any number of rows.
-    periods : of a hazard, the ends of its periods: an event at a time up to ends[t] falls into period t.
+    periods : for a hazard regression, the ends of its periods in increasing order. An event exactly at the
+        end of a period belongs to that period.
     """
 
     family: str
@@ -54,8 +56,8 @@ class Design:
                 raise ParameterError(f"`link` must be left out for the family {self.family}.")
         if self.persons and self.family == "hazard":
             raise ParameterError(
-                "`person` must be left out for a hazard: it takes one row for each person, whose periods are "
-                "protected together."
+                "`person` must be left out for a hazard regression: it takes one row for each person, and "
+                "protects all periods of the person together."
             )
         if not self.bounds:
             raise ParameterError("`bounds` must contain the range of at least one column; got none.")
@@ -67,13 +69,13 @@ class Design:
         if self.family == "poisson" and self.outcome[0] != 0:
             raise ParameterError("`outcome` of a Poisson regression must begin at 0.")
         if (self.family == "hazard") != bool(self.periods):
-            raise ParameterError("`periods` must be given for a hazard, and only there.")
+            raise ParameterError("`periods` must be given for the family 'hazard', and left out for others.")
         if any(b <= a for a, b in zip((0.0, *self.periods), self.periods, strict=False)):
-            raise ParameterError("`periods` must be increasing ends of periods, above 0.")
+            raise ParameterError("`periods` must contain the ends of the periods, increasing and above 0.")
 
     @property
     def dimension(self) -> int:
-        """The coefficients and intercepts together."""
+        """The number of coefficients and intercepts together."""
         return len(self.names) + max(1, len(self.periods))
 
     @property
@@ -89,7 +91,7 @@ class Design:
         return (low + high) / 2, (high - low) / 2
 
     def scaled(self, X: Array, outcome: Array) -> Array:
-        """The rows of the program: columns scaled to norm 1, the constant, and the outcome behind them."""
+        """The rows of the program: columns scaled to norm at most 1, then the constant, then the outcome."""
         middle, half = self._middles
         root = math.sqrt(len(self.names) + 1.0)
         Z = np.clip((X - middle) / half, -1.0, 1.0) / root
@@ -106,7 +108,7 @@ class Design:
         return np.column_stack([Z, np.full(len(Z), 1.0 / root), y])
 
     def user_units(self) -> tuple[Array, Array]:
-        """(A, shift): coefficients and then intercepts are A f + shift, in the units of the user."""
+        """(A, shift): A f + shift are the coefficients, then the intercepts, in the units of the user."""
         middle, half = self._middles
         p, d, root = len(self.names), self.dimension, math.sqrt(len(self.names) + 1.0)
         scale, shift = 1.0, np.zeros(d)
@@ -125,11 +127,11 @@ class RegressionQuestion(Question):
 
     @abstractmethod
     def design(self, public: PublicTable) -> Design:
-        """The public facts."""
+        """The public facts of the regression."""
 
     @abstractmethod
     def variables(self, public: PublicTable, table: SiteTable) -> tuple[Array, Array]:
-        """The columns and the outcome of every row, in the units of the user; NaN where one is missing."""
+        """The columns and the outcome of every row, in the units of the user. A missing value is NaN."""
 
     def method(self, public: PublicTable, spending: Spending) -> OwnProgram:
         design = self.design(public)
@@ -170,7 +172,7 @@ class RegressionQuestion(Question):
 
 
 class GivenRegression(RegressionQuestion):
-    """A regression on arrays of this process: columns, and the outcome behind them."""
+    """A regression on arrays in this process: the columns, followed by the outcome."""
 
     given: Any
 
@@ -189,13 +191,13 @@ class GivenRegression(RegressionQuestion):
 class Glm(RegressionQuestion):
     """The keys of kind "glm".
 
-    formula : "death ~ age + C(sex) + age:bmi": an outcome and columns of the schema, their products with
-        `:`, and `site`. A hazard has two columns on the left: "time + event ~ age".
+    formula : "death ~ age + C(sex) + age:bmi": an outcome, columns of the schema, products of columns
+        (written with `:`), and `site`. A hazard regression has two columns on the left: "time + event ~ age".
     family : "binomial", "gaussian", "poisson" or "hazard".
-    indicators : columns whose missing cells get a column of their own; a row with any other missing cell
-        does not count, and how many do is released.
-    periods : of a hazard, the ends of its periods.
-    link : of a hazard, "logit" for odds ratios or "cloglog" for hazard ratios.
+    indicators : columns with an additional column that marks their missing cells. A row with a missing cell
+        in any other column is left out; the number of rows that remain is released with noise.
+    periods : for a hazard regression, the ends of its periods.
+    link : for a hazard regression, "logit" for odds ratios or "cloglog" for hazard ratios.
     """
 
     kind: ClassVar[str] = "glm"
@@ -206,7 +208,7 @@ class Glm(RegressionQuestion):
     link: Literal["", "logit", "cloglog"] = ""
 
     def read(self, public: PublicTable) -> Formula:
-        """The formula, over the columns of the schema."""
+        """The parsed formula, with its columns of the schema."""
         if public.schema is None:
             raise ParameterError("`schema` must be given: a formula is about the columns of a table.")
         return read_formula(self.formula, public.schema, self.family, public.sites, self.indicators)
@@ -225,7 +227,7 @@ class Glm(RegressionQuestion):
         return found.variables(table.parsed(found.fields), table.site, table.rows)
 
     def columns_of(self, public: PublicTable, person: Mapping[str, Any]) -> Array:
-        """The columns of one person, given by its cells; `site` names its site."""
+        """The columns of the regression for one person with these cells; the cell `site` names the site."""
         found = self.read(public)
         wanted = {part.source for column in found.columns for part in column}
         if set(person) != wanted:

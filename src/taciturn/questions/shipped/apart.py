@@ -1,8 +1,8 @@
-"""A user's program in a separate process without rows: it sees totals, and names queries.
+"""A user's program in a separate process without rows. The process receives totals and answers with queries.
 
-The site keeps the totals; the process can be restarted at any time and gets them again. What it answers
-is data: an expression of the closed set, with public numbers. It may take so long and use so much memory, and
-no more. One that fails ends the run here with one line; nothing that it says depends on a row.
+The site keeps the totals and sends all of them each time, so the process can be restarted at any time. An
+answer is data: an expression from a fixed set of functions, with public numbers. Time and memory of the
+process are limited. If it fails, the run ends at this site with a one-line error. No answer depends on a row.
 
     site  ->  {"ask": "steps" | "query" | "result", "facts": [...], "totals": [[values, std], ...]}
     site  <-  {"steps": [...]} | {"expression": ..., "parameters": {...}} | {"value": ...} | {"error": "..."}
@@ -27,14 +27,14 @@ from ...methods.programs.own_program import MOST_STEPS, Program, ProgramFacts, Q
 from ...methods.sums.expression_json import expression_from, expression_to
 from .installed import load_program, plain_value
 
-SECONDS, IN_ALL = 60.0, 3600.0  # for one answer, and for all answers of a run
-MEMORY, LONGEST = 2**31, 2**24  # bytes of the process, and of an answer
+SECONDS, IN_ALL = 60.0, 3600.0  # the most seconds for one answer, and for all answers of a run
+MEMORY, LONGEST = 2**31, 2**24  # the most bytes of memory of the process, and the most bytes of an answer
 
 T = TypeVar("T")
 
 
 class ProgramApart(Program):
-    """The public half of an installed program, asked in another process. A state is all totals so far."""
+    """The public half of an installed program, run in another process. Its state is all totals so far."""
 
     def __init__(self, name: str, sha256: str, settings: Mapping[str, Any], private: Any = None) -> None:
         self.name, self._command = name, [sys.executable, "-m", __name__, name, sha256, json.dumps(settings)]
@@ -57,11 +57,11 @@ class ProgramApart(Program):
         return self._ask({"ask": "result"} | self._news(state), lambda answer: answer["value"])
 
     def _news(self, state: tuple[Total, ...]) -> dict[str, Any]:
-        """All totals; the process has no state except what the site sends it."""
+        """All totals so far. The process keeps no state of its own between questions."""
         return {"totals": [[total.values.tolist(), total.std] for total in state]}
 
     def _ask(self, question: dict[str, Any], read: Callable[[Any], T]) -> T:
-        """The answer as `read` takes it. Whatever else the process sends ends the run with one line."""
+        """The answer, parsed by `read`. Any other output of the process ends the run with a short error."""
         start = time.monotonic()
         try:
             answer = json.loads(self._exchange(json.dumps(question).encode() + b"\n"))
@@ -71,7 +71,7 @@ class ProgramApart(Program):
             return read(answer)
         except OSError as error:
             self.close()
-            raise ParameterError(f"`program` {self.name} has ended without an answer.") from error
+            raise ParameterError(f"`program` {self.name}: its process ended without an answer.") from error
         except ParameterError:
             self.close()
             raise
@@ -82,7 +82,7 @@ class ProgramApart(Program):
             self._left -= time.monotonic() - start
 
     def _exchange(self, line: bytes) -> bytes:
-        """One line there, one line back, within the limits, even if the process does not read its line."""
+        """Send one line and read one line, within the time limit even if the process does not read."""
         process = self._started()
         if process.stdin is None or process.stdout is None:
             raise OSError("no pipe")
@@ -149,7 +149,7 @@ def _read_query(answer: Any) -> Query:
 def serve(name: str, sha256: str, settings: str) -> None:
     """Answer questions about an installed program, line by line, until the pipe is closed."""
     _limit_memory()
-    out, sys.stdout = sys.stdout, sys.stderr  # what the program prints is no answer
+    out, sys.stdout = sys.stdout, sys.stderr  # so that the program's own prints are not read as answers
     program: Program | None = None
     for line in sys.stdin:
         try:

@@ -1,8 +1,9 @@
 """correlations: means, covariances, correlations and principal components of bounded columns, from one sum.
 
-With x in [-1, 1]^d, each column moved from its public range, and q = (1, x) / sqrt(1 + d), a unit adds q q'.
-Its norm is at most 1 and no two of them have a negative inner product, so that replacing a unit moves the sum
-by sqrt 2 / n only. A missing value counts as the middle of its range.
+Each column is scaled from its public range to [-1, 1], so x is in [-1, 1]^d. A unit adds the matrix q q' with
+q = (1, x) / sqrt(1 + d). The norm of q q' is at most 1, and the inner product of two such matrices is never
+negative, so replacing a unit moves the mean by at most sqrt 2 / n. A missing value counts as the middle of
+its range.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Correlations(Question):
     """The keys of kind "correlations".
 
     columns : numbers, dates and booleans of the schema; all of them by default.
-    level : of all intervals.
+    level : the level of all intervals.
     """
 
     kind: ClassVar[str] = "correlations"
@@ -44,7 +45,7 @@ class Correlations(Question):
     level: float = Key(default=0.95, gt=0, lt=1)
 
     def fields(self, public: PublicTable) -> tuple[Number | Date | Boolean, ...]:
-        """The columns, none of them a category."""
+        """The columns of the question: numbers, dates and booleans, but no categories."""
         fields = public.fields(self.columns, "columns")
         kept = tuple(one for one in fields if not isinstance(one, Category))
         if len(kept) < 2 or (self.columns is not None and len(kept) < len(fields)):
@@ -73,11 +74,13 @@ class Correlations(Question):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateCorrelations(PrivateAnswer):
-    """Means, standard deviations, covariances and correlations of columns, in their own units.
+    """Means, standard deviations, covariances and correlations of columns, in the units of the columns.
 
-    means, sds : for each column. correlation : for each pair, an array of estimates with their intervals.
-    covariance : (columns, columns). components, variances : principal components of the correlations, one in
-        each row, and the share of the variance that each explains.
+    means, sds : for each column, with intervals.
+    correlation : for each pair of columns, with an interval.
+    covariance : (columns, columns).
+    components, variances : the principal components of the correlation matrix, one in each row, and the share
+        of the variance that each explains.
     """
 
     names: tuple[str, ...]
@@ -121,7 +124,7 @@ class PrivateCorrelations(PrivateAnswer):
         }
 
     def plot(self) -> Picture:
-        """The correlations as a coloured square."""
+        """The correlation matrix as a heat map."""
         d = len(self.names)
         square = np.eye(d)
         for (a, b), e in self.correlation.items():
@@ -141,7 +144,10 @@ class PrivateCorrelations(PrivateAnswer):
 
 
 class _Moments(NamedTuple):
-    """Correlations from a matrix of second moments, all in the scale of [-1, 1]."""
+    """Means, covariances and correlations from a matrix of second moments, on the scale of [-1, 1].
+
+    values, vectors : the eigenvalues of the correlation matrix, in decreasing order, and its eigenvectors.
+    """
 
     mean: Array
     covariance: Array
@@ -151,7 +157,7 @@ class _Moments(NamedTuple):
 
 
 def _moments(M: Array) -> _Moments:
-    """Means, and the nearest covariance: noise can make eigenvalues negative, and these are cut off."""
+    """The moments. Noise can make eigenvalues of the covariance negative; these are replaced by 1e-9."""
     mean = M[0, 1:]
     levels, vectors = np.linalg.eigh(M[1:, 1:] - np.outer(mean, mean))
     covariance = (vectors * np.maximum(levels, 1e-9)) @ vectors.T
@@ -164,7 +170,7 @@ def _moments(M: Array) -> _Moments:
 def _estimate(
     M: Array, noise: float, units: int, fields: Sequence[Number | Date | Boolean], level: float
 ) -> PrivateCorrelations:
-    """Means and deviations by their variances, correlations by `_correlation`, components by redrawing."""
+    """All estimates. The intervals of the components come from simulated samples and simulated noise."""
     found, d = _moments(M), len(fields)
     scales = np.array([_half(one) for one in fields])
     offsets = np.array([_middle(one) for one in fields])
@@ -196,13 +202,13 @@ def _estimate(
 
 
 def _mean(mean: float, variance: float, noise: float, units: int, z: float) -> Estimate:
-    """In the scale of [-1, 1]; entries off the diagonal have noise over sqrt 2."""
+    """A mean on the scale of [-1, 1]; the noise off the diagonal is the diagonal's divided by sqrt 2."""
     half = z * math.sqrt(max(variance, 0.0) / units + noise * noise / 2)
     return Estimate(_inside(mean), _inside(mean - half), _inside(mean + half))
 
 
 def _deviation(variance: float, mean: float, noise: float, units: int, z: float, *, binary: bool) -> Estimate:
-    """The root of a variance: of a sample as if rows were normal, or of 0 and 1, and of the noise."""
+    """The root of a variance. Its interval assumes normal rows, or rows of 0 and 1 if `binary`."""
     kept = max(variance, 0.0)
     sample = 4 * mean * mean * kept if binary else 2 * kept * kept
     half = z * math.sqrt(sample / units + noise * noise * (1 + 2 * mean * mean))
@@ -211,10 +217,10 @@ def _deviation(variance: float, mean: float, noise: float, units: int, z: float,
 
 
 def _correlation(C: Array, mean: Array, noise: float, units: int, z: float) -> Estimate:
-    """All r for which C_12 - r sqrt(C_11 C_22) is within its noise and sample of 0.
+    """All r for which C_12 - r sqrt(C_11 C_22) differs from 0 by no more than noise and sampling error allow.
 
-    Nothing is divided by a noisy number, so that the interval holds where noise is as large as a variance;
-    where it is larger everything is open.
+    The test does not divide by a noisy number, so the interval is valid even if the noise is large. If a
+    variance is at most twice the noise, the interval is (-1, 1).
     """
     a, b = float(C[0, 0]), float(C[1, 1])
     if min(a, b) <= 2 * noise:
@@ -230,10 +236,10 @@ def _correlation(C: Array, mean: Array, noise: float, units: int, z: float) -> E
 
 
 def _components(found: _Moments, noise: float, units: int, level: float, M: Array) -> tuple[Estimate, ...]:
-    """Shares of the variance, by redrawing the sample, as if rows were normal, and the noise of the sum.
+    """Shares of the variance. Their intervals come from simulated samples of normal rows and simulated noise.
 
-    Noise moves the largest eigenvalue upwards. Ends are those of the redrawn values and of their mirror image
-    in the estimate, whichever is further out.
+    Noise makes the largest eigenvalue larger. So each end of an interval is either the percentile of the
+    simulated values or its mirror image about the estimate, whichever is further from the estimate.
     """
     seed = int.from_bytes(hashlib.sha256(M.tobytes()).digest()[:8], "big")
     rng, d = np.random.default_rng(seed), len(found.mean)
@@ -255,7 +261,7 @@ def _shift(found: Estimate, scale: float, offset: float = 0.0) -> Estimate:
 
 
 def _redrawn(found: _Moments, noise: float, units: int, rng: np.random.Generator) -> Array:
-    """Moments of another sample of so many units, and other noise."""
+    """The moments of a new sample of `units` units, with new noise."""
     d = len(found.mean)
     root = np.linalg.cholesky(found.covariance)
     mean = found.mean + root @ rng.standard_normal(d) / math.sqrt(units)
@@ -270,7 +276,7 @@ def _redrawn(found: _Moments, noise: float, units: int, rng: np.random.Generator
 
 
 def _matrix(released: Array, d: int) -> Array:
-    """The symmetric matrix of the upper triangle, off-diagonal entries of which were times sqrt 2."""
+    """The symmetric matrix from its released upper triangle, with off-diagonal entries divided by sqrt 2."""
     M = np.zeros((d, d))
     M[np.triu_indices(d)] = released
     upper = np.triu(M, 1) / math.sqrt(2.0)

@@ -1,8 +1,8 @@
 """describe: counts, means, deviations, quantiles, histograms and missing values, from one masked sum.
 
-Each column is one table of counts over a public range or public categories, with a place for cells that are
-missing or cannot be read; with `by`, one such table for each group. So ranges can be chosen, and a schema
-corrected, without a look at a row.
+Each column gives one table of counts over a public range or public categories. Missing and unreadable values
+have a separate count. With `by`, each column gives a table for each group. With the answer, an analyst can
+choose ranges and correct a schema without seeing a row.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _YES_NO = ("no", "yes")
 class Describe(CountsQuestion):
     """The keys of kind "describe".
 
-    columns : of the schema; all by default.
+    columns : columns of the schema; all by default.
     by : a category or a boolean of the schema: every column is also described for each of its values.
-    bins : cells of a number's or date's range; more of them tell more and are noisier.
-    level : of all intervals.
+    bins : the number of bins for a number or a date. More bins resolve more but are noisier.
+    level : the level of all intervals.
     """
 
     kind: ClassVar[str] = "describe"
@@ -86,7 +86,7 @@ class Describe(CountsQuestion):
     def _group(
         self, tables: list[Array], fields: tuple[Field, ...], sigma: float
     ) -> dict[str, ColumnDescription]:
-        """One group: all its tables tell how many units it has; nothing else does."""
+        """One group. Its number of units is not public; it is estimated from all tables of the group."""
         size = max(float(np.mean([table.sum() for table in tables])), 1.0)
         spread = Spread(sigma, max(round(size), 1), self.level)
         pairs = zip(fields, tables, strict=True)
@@ -107,17 +107,17 @@ def grouping(public: PublicTable, by: str | None) -> Category | Boolean | None:
 
 
 def groups_of(field: Category | Boolean | None) -> tuple[str, ...]:
-    """The names of the groups; a unit in none of them has a place of its own behind them."""
+    """The names of the groups. Units outside these groups are counted in an additional last group."""
     return () if field is None else field.values if isinstance(field, Category) else _YES_NO
 
 
 def cells_in(field: Field, bins: int) -> int:
-    """The cells of a column; the last is for what cannot be read."""
+    """The number of cells of a column's table. The last cell counts values that cannot be read."""
     return (len(groups_of(field)) if isinstance(field, Category | Boolean) else bins) + 1
 
 
 def cells_of(field: Field, values: Array, bins: int) -> NDArray[np.int64]:
-    """The cell of every value."""
+    """The number of the cell of every value."""
     last = cells_in(field, bins) - 1
     if isinstance(field, Category):
         return np.where(values < 0, last, values).astype(np.int64)

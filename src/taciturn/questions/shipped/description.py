@@ -1,4 +1,4 @@
-"""PrivateDescription: the columns of a table from noisy counts; a Table 1 with its noise."""
+"""PrivateDescription: describes the columns of a table from noisy counts, like Table 1 of a medical paper."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from ..answer import PrivateAnswer
 from ..estimates import Estimate, Spread, clean
 from ..question import NoisyCounts
 
-_DRAWN = 60  # columns in a picture; the table has all of them
+_DRAWN = 60  # the most columns in a picture; the table has all columns
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnDescription:
-    """One column, as far as noise lets it be known.
+    """One column, estimated from noisy counts.
 
-    readable : the share of cells that hold a value; the rest is missing, unreadable or undeclared.
-    shares : of each category, or of each cell of the histogram, among all units.
-    edges : of the histogram; for a date in days since year 1 (`datetime.date.fromordinal`).
-    mean, sd, quantiles : of the values that can be read, each moved into the public range; None for
-        categories.
-    units : how many records or persons there are: public for all, an estimate for a group.
+    readable : the share of units with a readable value; the others are missing, unreadable or undeclared.
+    shares : the share of each category, or of each bin of the histogram, among all units.
+    edges : the edges of the bins; for a date in days since year 1 (`datetime.date.fromordinal`).
+    mean, sd, quantiles : of the readable values, clipped to the public range; None for categories.
+    units : the number of records (or persons): public for the whole table, an estimate for a group.
     """
 
     field: Field
@@ -50,7 +49,7 @@ class ColumnDescription:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The ends of the public range, as one writes them; empty for categories."""
+        """The ends of the public range as text; empty for categories."""
         if self.edges is None:
             return "", ""
         tell = _day if isinstance(self.field, Date) else "{:.4g}".format
@@ -70,7 +69,7 @@ class ColumnDescription:
         return f"{mean}; SD {self.sd}; quantiles {spots}"
 
     def facts(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The description as plain JSON values."""
         found: dict[str, Any] = {"units": self.units, "readable": vars(self.readable)}
         found["shares"] = {name: vars(share) for name, share in self.shares.items()}
         if self.mean is not None and self.sd is not None and self.quantiles is not None:
@@ -81,9 +80,9 @@ class ColumnDescription:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateDescription(PrivateAnswer):
-    """A table's columns, described from one release; `description["age"].mean` and so on.
+    """The columns of a table, described from one release; `description["age"].mean` and so on.
 
-    groups : for each value of the column `by` the same columns, described for its units alone.
+    groups : for each value of the column `by`, the same columns, described for the units with that value.
     """
 
     columns: Mapping[str, ColumnDescription]
@@ -147,7 +146,7 @@ class PrivateDescription(PrivateAnswer):
 
 
 def edges_of(field: Number | Date, bins: int) -> Array:
-    """Where the cells of a column begin and end."""
+    """The edges of the bins of a column."""
     if isinstance(field, Date):
         return np.linspace(field.start, field.start + field.days, bins + 1)
     if field.log:
@@ -180,7 +179,7 @@ def describe_column(
 
 
 def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
-    """Of the cells' middles; the interval includes how far a value may be from its own."""
+    """The mean of the midpoints of the bins. Its interval includes half a bin, the largest binning error."""
     low, high = float(edges[0]), float(edges[-1])
     known = float(counts[:-1].sum())
     if known <= 2 * spread.sigma * np.sqrt(len(counts)):
@@ -193,9 +192,9 @@ def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
 
 
 def _deviation(counts: Array, edges: Array, spread: Spread) -> Estimate:
-    """The root of the variance of the cells' middles; a value lies up to half a cell from its middle.
+    """The standard deviation of the midpoints of the bins. A value is up to half a bin from its midpoint.
 
-    Moving every value by at most h changes a standard deviation by at most h, root mean square.
+    Moving the values by h in the root mean square changes a standard deviation by at most h.
     """
     widest = float(edges[-1] - edges[0]) / 2
     known = float(counts[:-1].sum())
@@ -212,17 +211,18 @@ def _deviation(counts: Array, edges: Array, spread: Spread) -> Estimate:
 
 
 def _quantiles(counts: Array, edges: Array, spread: Spread) -> dict[float, Estimate]:
-    """From the shares below each edge; an end is the last edge that noise and sample leave possible.
+    """Quantiles from the shares below each edge; the ends of an interval are edges of bins.
 
-    A quantile lies in a cell where the share below passes q. So the lower end is the start of the first cell
-    at whose end the share may be q, and the upper end is the end of the last cell at whose start it may be.
+    A quantile is in the bin in which the share below passes q. So the lower end is the start of the first bin
+    at whose end the share may be q, given noise and sampling error. The upper end is the end of the last bin
+    at whose start the share may be q.
     """
     kept, cells = clean(counts[:-1], 1), len(edges) - 1
     shares = np.concatenate([[0.0], np.cumsum(kept)])
     known = max(float(counts[:-1].sum()), spread.sigma)
     below = np.concatenate([[0.0], np.cumsum(counts[:-1])]) / known
     part = np.clip(below, 0.0, 1.0)
-    number = np.arange(cells + 1)  # of cells below, each with its noise; the others are in the sum
+    number = np.arange(cells + 1)  # the number of bins below each edge; each bin has its own noise
     noise = spread.sigma**2 * (number * (1 - part) ** 2 + (cells - number) * part**2) / known**2
     found = {}
     for q in QUANTILES:
@@ -236,7 +236,7 @@ def _quantiles(counts: Array, edges: Array, spread: Spread) -> dict[float, Estim
 
 
 def _lines(name: str, each: list[ColumnDescription]) -> list[list[str]]:
-    """The lines of one column in the table, one cell for all and for each group."""
+    """The lines of one column in the printed table: one entry for all units, and one for each group."""
     first = each[0]
     missing = ["", "missing", *(_percent(_rest(column.readable)) for column in each)]
     if first.mean is None:

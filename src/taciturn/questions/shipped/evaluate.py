@@ -1,4 +1,4 @@
-"""evaluate: how good a public model is on private rows, for all sites together, and by group or site."""
+"""evaluate: how good a released model is on private rows, for all sites together, and by group or site."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from .regression_score import (
 from .score import PrivateScore, score_cells, score_lengths, summarise
 
 SITE = "site"
-"""What `by` says where each site has a score of its own."""
+"""The value of `by` that asks for a score of each site."""
 
 
 class NamedModel(Facts):
-    """A model file, from the folder of the job on, and the SHA-256 of its bytes."""
+    """The path of a model file, relative to the folder of the job, and the SHA-256 of its bytes."""
 
     file: Text
     sha256: str = Key(pattern="^[0-9a-f]{64}$")
@@ -46,15 +46,16 @@ class NamedModel(Facts):
 class Evaluate(CountsQuestion):
     """The keys of kind "evaluate".
 
-    model : the model.json that `taciturn train` or a site wrote. It was paid for when it was trained.
-    by : a category or a boolean of the schema, or "site": a score for each of its values beside that of all.
-    bins : cells of a score between 0 and 1, an even number; more of them tell more and are noisier.
-    range : for a regression, the public range of the target; values outside count as its nearer end.
-    level : of all intervals.
+    model : a model.json from `taciturn train` or from a site. Its training was charged at that time.
+    by : a category or a boolean of the schema, or "site": also compute a score for each value, or each site.
+    bins : the number of bins of a score between 0 and 1; it must be even. More bins give finer but noisier
+        results.
+    range : for a regression, the public range of the target; values outside are clipped to it.
+    level : the level of all intervals.
     """
 
     kind: ClassVar[str] = "evaluate"
-    by_other_schema: ClassVar[bool] = True  # that of the model
+    by_other_schema: ClassVar[bool] = True  # cells are read with the schema of the model
     model: NamedModel
     by: Text | None = None
     bins: int = Key(default=20, ge=2, le=10_000, multiple_of=2)
@@ -62,7 +63,7 @@ class Evaluate(CountsQuestion):
     level: float = Key(default=0.95, gt=0, lt=1)
 
     def loaded(self, public: PublicTable) -> ModelFile:
-        """The model, if it is the one that the job names."""
+        """The model file, after a check that it has the SHA-256 in the job."""
         return _load(public.folder / self.model.file, self.model.sha256)
 
     def marks(self, public: PublicTable) -> tuple[str, ...]:
@@ -70,19 +71,19 @@ class Evaluate(CountsQuestion):
 
     @property
     def names_sites(self) -> bool:
-        """Whether a single site's rows have a score of their own."""
+        """Whether the answer contains a score for the rows of each single site."""
         return self.by == SITE
 
     def reads(self, public: PublicTable) -> tuple[str, ...]:
         model = self.loaded(public)
         if public.label is None:
-            raise ParameterError(
-                "`label` must be given in the job: it is what predictions are compared with."
-            )
+            raise ParameterError("`label` must be given in the job: predictions are compared with it.")
         if (model.classes is None) != (public.label.told is None):
             raise ParameterError("`label` must be of the kind that the model predicts: classes, or a number.")
         if (model.classes is None) != (self.range is not None):
-            raise ParameterError("`range` of the target must be given for a regression, and only there.")
+            raise ParameterError(
+                "`range` of the target must be given for a regression, and left out otherwise."
+            )
         group = self._group(public)
         known = (*model.columns, public.label.column)
         return (*known, *([] if group is None or group.name in known else [group.name]))
@@ -133,7 +134,7 @@ class Evaluate(CountsQuestion):
         return self._summary(whole, model, each)
 
     def _one(self, tables: list[Array], sigma: float) -> NoisyCounts:
-        """The counts of one group; how many units it has is an estimate."""
+        """The counts of one group. The number of units of the group is estimated from these counts."""
         units = max(round(float(np.mean([table.sum() for table in tables]))), 1)
         return NoisyCounts(tuple(tables), sigma, units)
 
@@ -151,7 +152,7 @@ class Evaluate(CountsQuestion):
 
 
 def model_scores(model: ModelFile, columns: Any) -> Array:
-    """The predictions for every row, one by one: probabilities or numbers; NaN for no prediction."""
+    """The prediction for every row: probabilities or numbers; NaN for a row that cannot be read."""
     encoder = model.encoder()
     X = np.asarray(encoder.transform(columns), dtype=np.float64)
     margins = np.stack(

@@ -1,4 +1,4 @@
-"""Programs as installed software: found by name, run only if their file has the digest in the job."""
+"""Programs installed at a site: found by name, and run only if their file has the SHA-256 in the job."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ...methods.programs.own_program import Program
 
 
 def load_program(name: str, sha256: str, settings: Mapping[str, Any]) -> Program:
-    """The installed program, if its file is the one that the job names."""
+    """The installed program, if its file has the SHA-256 that the job names; else an error."""
     module, made = name.split(":")
     found = program_digest(name)
     if found != sha256:
         raise ParameterError(
-            f"`program` {name} must have the SHA-256 that the job names; installed is {found}."
+            f"`program` {name} must have the SHA-256 that the job names; the installed file has {found}."
         )
     kind = getattr(import_module(module), made, None)
     if not (isinstance(kind, type) and issubclass(kind, Program)):

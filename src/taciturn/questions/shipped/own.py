@@ -24,7 +24,7 @@ from .installed import load_program, plain_value
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProgramResult(PrivateAnswer):
-    """The result of a program, every total that it got, and the cost."""
+    """The result of a program, all noisy totals that it received, and the privacy cost."""
 
     value: Any
     totals: tuple[Array, ...]
@@ -46,23 +46,23 @@ class ProgramResult(PrivateAnswer):
 
 
 class ProgramQuestion(Question):
-    """A question whose sums are those of a `Program`; every column becomes numbers."""
+    """A question that a `Program` answers. Every column is turned into numbers."""
 
     columns: Annotated[tuple[Text, ...], LISTED] | None = Key(default=None, min_length=1)
 
     @abstractmethod
     def program(self) -> Program:
-        """The public half."""
+        """The public half of the program."""
 
     def reads(self, public: PublicTable) -> tuple[str, ...]:
         return () if public.schema is None else tuple(one.name for one in self.fields(public))
 
     def fields(self, public: PublicTable) -> tuple[Field, ...]:
-        """The columns of a row of numbers."""
+        """The columns of the schema that become a row of numbers."""
         return public.fields(self.columns, "columns")
 
     def width(self, public: PublicTable) -> int:
-        """How many numbers a row has: one for each column, and one for each value of a category."""
+        """The number of entries of a row: one per column, but one per declared value for a category."""
         if public.schema is None:
             return public.width or 1
         return sum(len(one.feature_names) for one in self.fields(public))
@@ -88,12 +88,14 @@ class AskProgram(ProgramQuestion):
     """The keys of kind "program".
 
     program : "package.module:Class", a `taciturn.Program` that is installed at every site.
-    sha256 : the digest of the module's file: all sites run the same program, or none does.
-    columns : of the schema, in this order; all by default. A category becomes one number for each value.
-    settings : public keywords for the class.
-    installed : the program also brings its private half, in Python. The owner trusts that code with the rows.
+    sha256 : the digest of the module's file, so that all sites run the same program.
+    columns : columns of the schema, in this order; all by default. A category becomes one number for each
+        value.
+    settings : public keyword arguments for the class.
+    installed : whether the program also has a private half in Python. The owner trusts that code with the
+        rows.
 
-    The public half runs in a process of its own, which holds no rows.
+    The public half runs in a separate process that holds no rows.
     """
 
     kind: ClassVar[str] = "program"

@@ -18,14 +18,14 @@ from ..question import NoisyCounts
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionScore(PrivateAnswer):
-    """How good a regression is, as far as noise lets it be known.
+    """How good a regression is. All numbers come from one release and include its noise.
 
     r2 : 1 - mean squared error / variance of the target.
     mae, rmse : the mean absolute error and the root of the mean squared error, in the target's units.
-    unanswered : the share of rows without a target, or of which the model says nothing.
-    groups : the same for each site or group, where that was asked for.
-    Targets and predictions are moved into the public range first. Intervals include noise, sample and the
-    width of the cells.
+    unanswered : the share of rows without a target or without a prediction.
+    groups : the same for each site or group, if the job asked for it.
+    Targets and predictions are first clipped to the public range. Intervals include noise, sampling error and
+    binning error.
     """
 
     r2: Estimate
@@ -41,7 +41,7 @@ class RegressionScore(PrivateAnswer):
 
     @property
     def worse_than_constant(self) -> bool:
-        """Whether a constant prediction is better, even at the upper end of the interval."""
+        """Whether even the upper end of the interval is worse than a constant prediction."""
         return self.r2.high < 0.0
 
     def table(self) -> list[list[str]]:
@@ -67,12 +67,12 @@ class RegressionScore(PrivateAnswer):
 
 
 def regression_lengths(bins: int) -> tuple[int, ...]:
-    """One table of residuals and one of targets; the last cell of each is for rows without an answer."""
+    """The lengths of the tables of residuals and of targets; the last cell counts rows without an answer."""
     return 2 * bins + 1, bins + 1
 
 
 def regression_cells(y: Array, predicted: Array, span: tuple[float, float], bins: int) -> NDArray[np.int64]:
-    """The cell of every row in both tables."""
+    """The number of the cell of every row in both tables, (rows, 2)."""
     low, high = span
     silent = ~(np.isfinite(y) & np.isfinite(predicted))
     y, predicted = (np.clip(np.where(silent, low, one), low, high) for one in (y, predicted))
@@ -85,7 +85,8 @@ def regression_cells(y: Array, predicted: Array, span: tuple[float, float], bins
 def summarise_regression(
     found: NoisyCounts, span: tuple[float, float], bins: int, level: float, *, open_total: bool = False
 ) -> RegressionScore:
-    """The answer from the counts: means over the midpoints of cells, each within half a cell.
+    """The score from the noisy counts: means over the midpoints of bins. A value differs from the midpoint of
+    its bin by at most half a bin.
 
     With `open_total` the number of units is itself an estimate.
     """
@@ -120,13 +121,13 @@ def _mean(table: Array, values: Array, spread: Spread, off: float, most: float) 
 
 
 def _root(squared: Estimate, half: float, most: float) -> Estimate:
-    """Moving every value by at most h changes a root mean square by at most h."""
+    """The root of a mean square. If each value moves by at most h, a root mean square moves by at most h."""
     low, high = math.sqrt(squared.low) - half, math.sqrt(squared.high) + half
     return Estimate(math.sqrt(max(squared.value, 0.0)), max(low, 0.0), min(high, most))
 
 
 def _ratio(squared: Estimate, variance: Estimate, step: float) -> Estimate:
-    """R squared at the ends of both intervals, cells included: wide rather than wrong."""
+    """R squared. Its interval combines the worst ends of both intervals, so it is wider than needed."""
     if not variance.value > 0:
         return Estimate(math.nan, -math.inf, 1.0)
     error, spread = _root(squared, step / 2, math.inf), _root(variance, step / 2, math.inf)

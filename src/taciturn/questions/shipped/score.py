@@ -1,8 +1,8 @@
-"""PrivateScore: how good a classifier is, from noisy counts of (class, cell of the score).
+"""PrivateScore: how good a classifier is, from noisy counts of (class, bin of the score).
 
-Two classes: one table, (class, cell of the score). More: one table (class, predicted class) and one
-(this class or not, cell of its score) for each class. A row whose label was not declared, or of which the
-model can say nothing, has a place of its own in every table and counts as wrong.
+With two classes there is one table of counts: (class, bin of the score). With more classes there is one table
+(class, predicted class), and for each class one table (this class or not, bin of its score). Rows with an
+undeclared label, or without a prediction, have separate cells in every table and count as wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..question import NoisyCounts
 
 @dataclass(frozen=True)
 class CalibrationPoint:
-    """Rows whose score is about `score`: how many there are, and which share of them is of the class."""
+    """The rows whose score is near `score`: how many there are, and the share that belongs to the class."""
 
     score: float
     rows: float
@@ -33,7 +33,7 @@ class CalibrationPoint:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """The figures if scores above `threshold` count as the class (the second of two)."""
+    """The figures if rows with a score above `threshold` are predicted to be in the second of two classes."""
 
     threshold: float
     sensitivity: Estimate
@@ -44,17 +44,17 @@ class ThresholdRow:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateScore(PrivateAnswer):
-    """How good a classifier is, as far as noise lets it be known; every number was released at once.
+    """How good a classifier is. All numbers come from one release and include its noise.
 
-    accuracy, auc : with intervals that include the noise and the chance of the sample; the AUC of several
-        classes is the mean of each against the rest. Its interval includes what cells of the score hide.
-    brier, log_loss : of two classes. The log loss is that of scores moved to the middle of their cells.
-    confusion : rows of each class (down) that were given each class (across), never below 0; the noise moves
-        an entry by at most `margin` at the level asked for.
-    calibration : for each class (the second of two) the points of its curve.
-    thresholds : of two classes, sensitivity and so on at some thresholds.
-    unanswered : the share of rows with a label that was not declared, or of which the model says nothing.
-    groups : the same for each site or group, where that was asked for.
+    accuracy, auc : with intervals that include the noise and the sampling error. With several classes, the
+        AUC is the mean over the classes, each against the rest. Its interval also includes the binning error.
+    brier, log_loss : for two classes only. For the log loss, the middle of its bin replaces each score.
+    confusion : the number of rows of each class (down) that were predicted to be in each class (across),
+        never below 0. At the requested level, the noise moves an entry by at most `margin`.
+    calibration : the points of the calibration curve of each class (with two classes: of the second).
+    thresholds : for two classes only, sensitivity and so on at some thresholds.
+    unanswered : the share of rows with an undeclared label or without a prediction.
+    groups : the same for each site or group, if the job asked for it.
     """
 
     classes: tuple[Any, ...]
@@ -79,12 +79,12 @@ class PrivateScore(PrivateAnswer):
 
     @property
     def constant(self) -> float:
-        """About the accuracy of the best constant prediction: the share of the most frequent class."""
+        """The approximate accuracy of the best constant prediction: the share of the most frequent class."""
         return float(self.confusion.sum(axis=1).max() / max(float(self.confusion.sum()), 1.0))
 
     @property
     def worse_than_constant(self) -> bool:
-        """Whether a constant prediction is better, even at the upper end of the interval."""
+        """Whether even the upper end of the interval is worse than a constant prediction."""
         return self.accuracy.high < self.constant or self.auc.high < 0.5
 
     def table(self) -> list[list[str]]:
@@ -163,7 +163,7 @@ def score_lengths(classes: int, bins: int) -> tuple[int, ...]:
 
 
 def score_cells(truth: NDArray[np.int64], scores: Array, bins: int) -> NDArray[np.int64]:
-    """The cell of every row in every table, (rows, tables)."""
+    """The number of the cell of every row in every table, (rows, tables)."""
     place = np.clip(np.ceil(scores * bins).astype(np.int64) - 1, 0, bins - 1)
     if scores.shape[1] == 1:
         return np.asarray(truth[:, None] * bins + place)
@@ -176,7 +176,7 @@ def score_cells(truth: NDArray[np.int64], scores: Array, bins: int) -> NDArray[n
 def summarise(
     found: NoisyCounts, classes: tuple[Any, ...], bins: int, level: float, *, open_total: bool = False
 ) -> PrivateScore:
-    """The answer from the counts; with `open_total` the number of units is an estimate too."""
+    """The score from the noisy counts; with `open_total` the number of units is an estimate too."""
     spread, K = Spread(found.sigma, found.units, level), len(classes)
     if K == 2:
         table = found.tables[0]
@@ -212,7 +212,7 @@ def summarise(
 
 
 def _of_two(table: Array, bins: int, spread: Spread) -> dict[str, Any]:
-    """Brier score, log loss and thresholds of the second class."""
+    """Brier score, log loss and threshold table for the second of two classes."""
     middle = (np.arange(bins) + 0.5) / bins
     answered = np.repeat([1.0, 1.0, 0.0], bins)
     off = np.concatenate([middle, 1 - middle, np.zeros(bins)])
@@ -229,7 +229,7 @@ def _of_two(table: Array, bins: int, spread: Spread) -> dict[str, Any]:
 def _mean(
     table: Array, values: Array, counted: Array, spread: Spread, *, width: Array | None = None, most: float
 ) -> Estimate:
-    """The mean of a value of each cell over the counted ones."""
+    """The mean of `values`, one for each cell, over the rows in the cells that `counted` selects."""
     rows = float(np.sum(table * counted))
     if rows <= 2 * spread.sigma * math.sqrt(float(counted.sum())):
         return Estimate(math.nan, 0.0, most)
@@ -241,7 +241,7 @@ def _mean(
 
 
 def _threshold(table: Array, k: int, bins: int, spread: Spread) -> ThresholdRow:
-    """Scores in cell k and above count as the class."""
+    """The figures if scores in bin k and above count as the second class."""
     cells, label = np.tile(np.arange(bins), 3), np.repeat([0, 1, 2], bins)
     above = (cells >= k) & (label < 2)
 
@@ -258,7 +258,7 @@ def _threshold(table: Array, k: int, bins: int, spread: Spread) -> ThresholdRow:
 
 
 def _auc(table: Array, bins: int, spread: Spread) -> Estimate:
-    """P(score of a row of the class > score of another); rows in one cell count half."""
+    """P(score of a row of the class > score of another row); two rows in one bin count one half."""
     rest, mine = table[:bins], table[bins : 2 * bins]
     P, Q = float(mine.sum()), float(rest.sum())
     least = 2 * spread.sigma * math.sqrt(bins)
@@ -268,7 +268,7 @@ def _auc(table: Array, bins: int, spread: Spread) -> Estimate:
     above = P - np.cumsum(mine) + mine / 2
     value = float(np.sum(mine * below)) / (P * Q)
     gradient = np.concatenate([above / (P * Q) - value / Q, below / (P * Q) - value / P, np.zeros(bins)])
-    extra = spread.sigma**4 * (bins * (bins - 1) / 2 + bins / 4) / (P * Q) ** 2  # noise times noise
+    extra = spread.sigma**4 * (bins * (bins - 1) / 2 + bins / 4) / (P * Q) ** 2  # products of two noise terms
     ties = float(np.sum(np.maximum(mine, 0) * np.maximum(rest, 0))) / (2 * P * Q)
     return spread.estimate(value, gradient, table, extra=extra, width=ties)
 

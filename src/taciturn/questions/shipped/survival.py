@@ -1,7 +1,8 @@
 """survival: Kaplan-Meier curves and life tables by group, and the log-rank test, from one table of counts.
 
-Every unit is in one cell, (group, event or censored, interval of time): no question costs less. A unit
-whose time or event cannot be read has a place of its own and is left out.
+Every unit is in exactly one cell, (group, event or censored, time interval). A question with one table of
+counts needs the least noise. A unit with an unreadable time or event is counted in a separate cell and left
+out of the curves.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from .survival_curves import PrivateSurvival, estimate_curves
 class Survival(CountsQuestion):
     """The keys of kind "survival".
 
-    time : a number of the schema that begins at 0: how long each unit was observed. A unit that was observed
-        longer than the schema's range counts as censored at its end.
-    event : a boolean of the schema: whether the observation ended with the event, not with censoring.
+    time : a number of the schema with a range from 0: how long each unit was observed. A unit that was
+        observed for longer than this range counts as censored at its end.
+    event : a boolean of the schema: whether the observation ended with the event (true) or by censoring.
     by : a category or a boolean of the schema: a curve for each of its values, and a log-rank test.
-    bins : intervals of equal length; or `times`, their ends in increasing order up to the end of the range.
-    level : of all bands.
+    bins : the number of time intervals, of equal length.
+    times : instead of `bins`, the ends of the intervals, in increasing order up to the end of the range.
+    level : the level of all confidence bands.
     """
 
     kind: ClassVar[str] = "survival"
@@ -65,7 +67,7 @@ class Survival(CountsQuestion):
         if (np.diff(edges) <= 0).any() or edges[-1] != last or "bins" in self.model_fields_set:
             raise ParameterError(
                 f"`times` must increase from above 0 to {last:g}, the end of the range of `{self.time}`, and "
-                "stand without `bins`."
+                "`bins` must be left out."
             )
         return edges
 

@@ -1,11 +1,12 @@
 """PrivateSurvival: survival curves from noisy counts of events and censorings in intervals of time.
 
     n_j = units observed at the start of interval j,  c_j censored in it,  d_j events in it
-    S_j = prod_{k <= j} (1 - d_k / n_k)           Kaplan-Meier, times moved to the end of their interval
+    S_j = prod_{k <= j} (1 - d_k / n_k)           Kaplan-Meier, with times moved to the end of their interval
 
-Bands come from redrawing: the sample of units from the cleaned counts, and the noise, whose spread is public.
-Their lower ends also allow for censorings at the start of each interval, with n_k - c_k in place of n_k.
-The log-rank test redraws them under the hypothesis that all groups have the pooled hazards.
+Confidence bands come from simulations. They draw samples from the noisy counts (with negative counts set to
+0), and noise, whose standard deviation is public. Lower bands also allow for censoring at the start of each
+interval, with n_k - c_k in place of n_k. The log-rank test draws samples and noise under the hypothesis that
+all groups have the pooled hazards.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _DRAWS = 1000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurvivalCurve:
-    """One group, as far as noise lets it be known.
+    """The survival curve of one group, estimated from noisy counts.
 
-    times : the ends of the intervals. survival : S at each of them.
-    at_risk, events, censored : the life table, never below 0.
+    times : the ends of the intervals. survival : S at the end of each interval.
+    at_risk, events, censored : the life table, with negative counts set to 0.
     """
 
     times: Array
@@ -43,10 +44,11 @@ class SurvivalCurve:
 
     @property
     def median(self) -> Estimate:
-        """The end of the interval in which S falls to 1/2; NaN if it does not.
+        """The end of the interval in which S falls to 1/2; NaN if S stays above 1/2.
 
-        It lies between the start of the interval in which the lower band does, and the end of that of the
-        upper one: where in an interval events happened is not known.
+        The confidence interval begins at the start of the interval in which the lower band falls to 1/2. It
+        ends at the end of the interval in which the upper band falls to 1/2. The time of an event within an
+        interval is not known.
         """
         ends = self.times.tolist()
 
@@ -59,7 +61,7 @@ class SurvivalCurve:
         return Estimate([*ends, math.nan][value], [0.0, *ends][low], [*ends, math.inf][high])
 
     def facts(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The curve as plain JSON values."""
         return {
             "times": self.times.tolist(),
             "survival": [vars(e) for e in self.survival],
@@ -74,7 +76,8 @@ class SurvivalCurve:
 class PrivateSurvival(PrivateAnswer):
     """Survival of all units, and of each group; `survival["treated"].survival` and so on.
 
-    p_value : of the log-rank test that all groups have the same hazards, noise included; None without groups.
+    p_value : the p-value of the log-rank test that all groups have the same hazards. It accounts for the
+        noise. None without groups.
     """
 
     all: SurvivalCurve
@@ -118,7 +121,7 @@ class PrivateSurvival(PrivateAnswer):
         return found | {"log_rank": {"statistic": self.statistic, "p_value": self.p_value}}
 
     def plot(self) -> Picture:
-        """The curves with their bands, known at the ends of the intervals and straight between them."""
+        """The curves with their bands: straight lines between the ends of the intervals."""
         from ..pictures import Line, draw_lines
 
         start = Estimate(1.0, 1.0, 1.0)
@@ -130,7 +133,10 @@ class PrivateSurvival(PrivateAnswer):
 def estimate_curves(
     found: NoisyCounts, tables: Array, edges: Array, names: tuple[str, ...], level: float, by: str
 ) -> PrivateSurvival:
-    """Curves of all units and of each group, from one row of noisy counts for each (and one for no group)."""
+    """Curves of all units and of each group. `tables` has one row of noisy counts for each group.
+
+    With groups, an additional last row counts the units outside all groups.
+    """
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(tables.tobytes()).digest()[:8], "big"))
     sigma, times = found.sigma, edges[1:]
     whole = _curve(tables.sum(axis=0), sigma * math.sqrt(len(tables)), times, level, rng)
@@ -143,9 +149,10 @@ def estimate_curves(
 
 
 def survival_of(counts: Array, *, early: bool = False) -> Array:
-    """S at the end of every interval, (..., intervals); `early`: censored at the start of their interval.
+    """S at the end of every interval, (..., intervals).
 
-    From (..., 2 intervals + 1) counts: events, censorings, and units that were observed to the end.
+    counts : (..., 2 intervals + 1): events, censorings, and the units that were observed to the end.
+    early : treat censored units as censored at the start of their interval.
     """
     d, c = _parts(counts)
     n = at_risk(counts) - (c if early else 0.0)
@@ -154,7 +161,7 @@ def survival_of(counts: Array, *, early: bool = False) -> Array:
 
 
 def at_risk(counts: Array) -> Array:
-    """n_j: the units that are left at the start of every interval."""
+    """n_j: the number of units under observation at the start of every interval."""
     d, c = _parts(counts)
     left = np.cumsum((d + c)[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray(left + counts[..., -1:])
@@ -168,7 +175,7 @@ def _parts(counts: Array) -> tuple[Array, Array]:
 def _curve(
     counts: Array, sigma: float, times: Array, level: float, rng: np.random.Generator
 ) -> SurvivalCurve:
-    """A curve with its band: how far redrawn samples and noise move the estimate."""
+    """A curve with its confidence band: how far simulated samples and simulated noise move the estimate."""
     split, units = counts[:-1], max(round(float(counts.sum())), 1)
     kept = clean(counts, units)
     drawn = rng.multinomial(units, kept / kept.sum(), size=_DRAWS) + sigma * rng.standard_normal(
@@ -182,7 +189,7 @@ def _curve(
     low = np.clip(value - np.maximum(above, 0.0) - early, 0.0, 1.0)
     high = np.clip(value - np.minimum(below, 0.0), 0.0, 1.0)
     drowned = at_risk(split) <= 2 * sigma * np.sqrt(2.0 * np.arange(len(times), 0, -1) + 1)
-    lost = np.logical_or.accumulate(drowned)  # nothing is known once noise drowns those at risk
+    lost = np.logical_or.accumulate(drowned)  # from the first interval in which noise exceeds n_j: no bound
     low = np.where(lost, 0.0, low)
     high = np.where(lost, np.minimum.accumulate(np.where(lost, 1.0, high)), high)
     low, high = np.minimum.accumulate(np.minimum(low, value)), np.maximum(high, value)
@@ -192,7 +199,10 @@ def _curve(
 
 
 def _log_rank(split: Array, sigma: float, rng: np.random.Generator) -> tuple[float, float]:
-    """The statistic of all groups but the last, and how often redrawing under equal hazards exceeds it."""
+    """The log-rank statistic, and its p-value: the share of simulations under equal hazards that reach it.
+
+    The statistic uses all groups except the last: the excess events of all groups add up to 0.
+    """
     kept = np.maximum(split, 0.0)
     sizes = np.maximum(np.rint(kept.sum(axis=1)), 1).astype(np.int64)
     pairs = zip(sizes, _equal_hazards(kept), strict=True)
@@ -217,7 +227,7 @@ def _excess(split: Array) -> Array:
 
 
 def _equal_hazards(kept: Array) -> Array:
-    """The chance of every cell of each group, if all have the pooled hazards and each its own censoring."""
+    """The probability of every cell in each group, for pooled hazards and each group's own censoring."""
     n, (d, c) = at_risk(kept), _parts(kept)
     hazard = np.clip(d.sum(axis=0) / np.maximum(n.sum(axis=0), 1e-9), 0.0, 1.0)
     leaving = np.clip(c / np.maximum(n - d, 1e-9), 0.0, 1.0)

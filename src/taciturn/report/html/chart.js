@@ -1,6 +1,6 @@
 // The two kinds of chart: curves by round, and dots by site.
 
-// One row per run: its swatch, its name and what it reads where the cursor is. With several runs a row is a switch.
+// One row per run: its swatch, its name and its value at the cursor. With several runs a row switches its run on and off.
 function legend(box, names, line) {
   const when = html("p", { class: "when" });
   const rows = new Map();
@@ -40,7 +40,7 @@ function spoken(values, form) {
   return [...values].filter(([name]) => !state.hidden.has(name)).map(([name, { value }]) => `${name} ${written(value, form)}`).join(", ");
 }
 
-// Curves by round. `source()` gives the curves to draw now; `log` starts as the chart says and can be switched.
+// Curves by round. `source()` returns the curves to draw; `log` is the chart's setting at first and can be switched.
 function lineChart(figure, chart, source) {
   const plot = figure.querySelector(".plot");
   const names = chart.curves.map((curve) => curve.name);
@@ -141,7 +141,7 @@ function drawCursor(overlay, curves, x, y, box) {
   }
 }
 
-// Dots by site: every site's total, side by side for each run.
+// Dots by site: the total of every site, with the runs side by side.
 function siteChart(figure, accounting) {
   const plot = figure.querySelector(".plot");
   const bounded = accounting.sites.filter((costs) => costs.totals.map(number).some(Number.isFinite));
@@ -196,14 +196,14 @@ function siteChart(figure, accounting) {
   return { draw, point };
 }
 
-// The network's names, and numbers for sites beyond them: runs may differ in size.
+// The names of the network's sites; further sites of larger runs are named by their number.
 function siteNames(accounting) {
   const known = data.network ? data.network.names : [];
   const most = Math.max(0, ...accounting.sites.map((costs) => costs.totals.length));
   return [...known, ...Array.from({ length: Math.max(0, most - known.length) }, (_, k) => `site ${known.length + k}`)];
 }
 
-// The site with the largest total; sites that a run says nothing of do not count.
+// The site with the largest total; sites without a known total are ignored.
 function worstOf(costs) {
   const totals = costs.totals.map(number);
   return totals.reduce((best, v, i) => (v > totals[best] || Number.isNaN(totals[best]) ? i : best), 0);

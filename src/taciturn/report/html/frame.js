@@ -1,4 +1,4 @@
-// Drawing: SVG elements, the axes of a chart, the colours and markers of a run.
+// Drawing: SVG elements, the axes of a chart, and the colour and marker of each run.
 
 function svg(name, attributes, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -65,7 +65,7 @@ function pathOf(points) {
   return d;
 }
 
-// The value axis: the data with a little air, from zero for bounds, and never of zero height.
+// The value axis: the range of the data with a margin. It begins at zero for bounds, and never has zero height.
 function valueAxis(values, form, log, count) {
   const finite = values.filter((v) => Number.isFinite(v) && (!log || v > 0));
   let low = finite.length ? Math.min(...finite) : 1;
@@ -82,7 +82,7 @@ function valueAxis(values, form, log, count) {
   return { domain: [low, high], ticks: linearTicks(low, high, count) };
 }
 
-// Axes drawn into a new SVG; gives back where the data goes.
+// Draws axes into a new SVG and returns the box for the data.
 function frame(plot, { label, form, log, values, bottom, right }) {
   const width = Math.max(260, plot.dataset.width ? Number(plot.dataset.width) : plot.clientWidth || 640);
   const height = Math.round(Math.min(360, Math.max(230, width * (Number(plot.dataset.ratio) || 0.55))));
@@ -116,8 +116,8 @@ function endLabels(root, ends, box) {
   }
 }
 
-// A plot that is pointed at, touched, or walked through with the arrow keys; it acts as a slider over the items
-// at `xs`. `move` follows the pointer, `pick` is a click, a touch or a key.
+// Makes a plot act as a slider over the items at `xs`, for pointer, touch and arrow keys. `move` is called when the
+// pointer moves, `pick` on a click, a touch or a key.
 function scrub(plot, { xs, value, move, pick, leave }) {
   const nearest = (event) => {
     const rect = plot.getBoundingClientRect();

@@ -1,4 +1,4 @@
-// The network: sites and links, the worst site of the chosen accounting marked, and a word on the chosen site.
+// The network: sites and links. The worst site of the chosen accounting is marked; a text describes the chosen site.
 
 function networkChart(figure) {
   const { names, edges, places, samples } = data.network;
@@ -45,7 +45,7 @@ function networkChart(figure) {
     if (site === null) {
       const which = (runs) => (worst.size > 1 ? ` (${runs.join("; ")})` : "");
       const lines = [...worst].map(([i, runs]) => names[i] + which(runs));
-      return [html("p", {}, lines.length ? `Marked: the site that spent most, ${lines.join(", ")}.` : "No site spent more than another.")];
+      return [html("p", {}, lines.length ? `Marked: the site that spent most, ${lines.join(", ")}.` : severalCosts() ? "No site spent more than another." : "")];
     }
     const degree = edges.filter((edge) => edge.includes(site)).length;
     const facts = [`${names[site]}: ${degree} ${degree === 1 ? "neighbour" : "neighbours"}`];
@@ -63,12 +63,18 @@ function away(dx, dy) {
   return length < 1e-6 ? [0, -1] : [dx / length, dy / length];
 }
 
-// Site -> the runs in which it is the worst one; empty where every site spent the same.
+const finite = (costs) => costs.totals.map(number).filter(Number.isFinite);
+
+// Whether the page knows the cost of more than one site: the report of a single site does not.
+function severalCosts() {
+  return (chosen()?.sites ?? []).some((costs) => finite(costs).length > 1);
+}
+
+// For each worst site, the runs in which it is the worst; empty if every site spent the same.
 function worstSites() {
   const found = new Map();
-  const accounting = chosen();
-  for (const costs of accounting ? accounting.sites : []) {
-    const totals = costs.totals.map(number).filter(Number.isFinite);
+  for (const costs of chosen()?.sites ?? []) {
+    const totals = finite(costs);
     if (state.hidden.has(costs.name) || totals.length < 2) continue;
     if (Math.max(...totals) <= Math.min(...totals) * (1 + 1e-9)) continue;
     const site = worstOf(costs);

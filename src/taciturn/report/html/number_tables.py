@@ -1,4 +1,4 @@
-"""The tables behind the charts, and the settings: the same numbers without a picture or a script."""
+"""Tables with the numbers of the charts, and with the settings, for readers without pictures or scripts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from ..data import Accounting, Chart, NetworkMap
 from .numbers import written
 
-_ROWS = 120  # most rounds in one table; the JSON has them all
-_ENTRIES = 24  # most entries of a list among the settings
+_ROWS = 120  # the largest number of rounds in a table; the JSON has all of them
+_ENTRIES = 24  # the largest number of entries that are shown of a list in the settings
 
 
 class NumberTable(NamedTuple):
-    """A table: its name, caption, columns (and which are numeric), and the cells of its rows."""
+    """A table: its name, its caption, its columns (each with whether it is numeric), and its rows."""
 
     summary: str
     caption: str
@@ -23,7 +23,7 @@ class NumberTable(NamedTuple):
 
 
 def by_round(chart: Chart) -> NumberTable:
-    """A row per round, a column per run and for its range."""
+    """One row per round; for each run a column, and two more for its range."""
     rounds = sorted({t for curve in chart.curves for t in curve.rounds})
     step = max(1, math.ceil(len(rounds) / _ROWS))
     shown = [t for k, t in enumerate(rounds) if k % step == 0 or k == len(rounds) - 1]
@@ -45,7 +45,7 @@ def by_round(chart: Chart) -> NumberTable:
 
 
 def by_site(accounting: Accounting, names: Sequence[str]) -> NumberTable:
-    """A row per site, a column per run."""
+    """One row per site, one column per run."""
     rows = [
         [name, *(digits(_entry(costs.totals, i), "bound") for costs in accounting.sites)]
         for i, name in enumerate(names)
@@ -55,12 +55,12 @@ def by_site(accounting: Accounting, names: Sequence[str]) -> NumberTable:
 
 
 def count_totals(accounting: Accounting) -> int:
-    """How many totals are known."""
+    """The number of totals that are known."""
     return sum(not math.isnan(total) for costs in accounting.sites for total in costs.totals)
 
 
 def network(graph: NetworkMap) -> NumberTable:
-    """A row per site: its neighbours, and its records if their number is public."""
+    """One row per site: its neighbours, and its number of records if it is public."""
     near: list[list[int]] = [[] for _ in graph.names]
     for i, j in graph.edges:
         near[i].append(j)
@@ -75,7 +75,7 @@ def network(graph: NetworkMap) -> NumberTable:
 
 
 def flat_facts(values: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Nested settings in plain words, name by name; a name without a text is a heading."""
+    """Nested settings as pairs of name and text; a name without a text is a heading."""
     parts = {key: value for key, value in values.items() if isinstance(value, Mapping)}
     yield from ((_words(str(key)), _text(value)) for key, value in values.items() if key not in parts)
     for key, part in parts.items():
@@ -84,7 +84,7 @@ def flat_facts(values: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def digits(value: float | None, form: str = "plain") -> str:
-    """Six significant digits; an upper bound as it is written everywhere.
+    """A number with six significant digits; an upper bound in its usual format, rounded up.
 
     >>> digits(0.369123456), digits(2.96912341, "bound")
     ('0.369123', '2.97')

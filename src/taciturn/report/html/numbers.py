@@ -1,20 +1,17 @@
-"""Numbers as a reader sees them, and facts as JSON that is safe inside a page.
+"""Format numbers for readers, and write facts as JSON that is safe inside a page.
 
-`page.js` writes numbers by the same rules.
-Upper bounds go through `format_cost`: a printed epsilon is never below the certified one.
+`scale.js` formats numbers by the same rules. Upper bounds are formatted by `format_cost`, so a printed
+epsilon is never below the certified one.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from ...core.errors import ParameterError
+from ...core.canonical import plain
 from ...core.formatting import format_cost
 from ..data import ReportData
 
@@ -40,7 +37,7 @@ def written(value: float | None, form: str = "plain") -> str:
 
 
 def exact(value: float | None) -> str:
-    """All digits of a number, for machines; nothing where it is not known."""
+    """All digits of a number, for programs; empty if it is not known."""
     return "" if value is None else repr(float(value))
 
 
@@ -54,13 +51,13 @@ def power(value: float) -> str:
         return f"{value:g}"
     mantissa, exponent = f"{value:.3e}".split("e")
     ten = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
-    short = float(f"{mantissa}e{exponent}") < value * (1 - _TINY)  # a delta is never shown below itself
+    short = float(f"{mantissa}e{exponent}") < value * (1 - _TINY)  # never show a delta that is too small
     digits = f"{float(mantissa) + 1e-3 * short:g}"
     return ten if digits == "1" else f"{digits} × {ten}"
 
 
 def _plain(value: float) -> str:
-    """Four significant digits; powers of ten outside 0.001 .. 10^6."""
+    """Four significant digits; in scientific notation below 0.001 and from 10^6 on."""
     if value == 0:
         return "0"
     size = abs(value)
@@ -76,37 +73,18 @@ FORMAT = "taciturn-report/1"
 
 
 def to_plain(data: ReportData) -> dict[str, Any]:
-    """All but what is drawn already, as mappings, lists, text and finite numbers.
+    """The report as mappings, lists, texts and finite numbers, without the parts that the page already draws.
 
-    Infinity is the text "inf", not-a-number is null.
+    Infinity is the text "inf", and NaN is null.
     """
     facts = plain(replace(data, illustration=None, effects=()))
     return {"format": FORMAT, "names": list(data.names), **facts}
 
 
 def embed(data: ReportData) -> str:
-    """JSON for a script block: nothing in it can end the block, whatever a name or a title holds.
+    """The report as JSON for a script block. No name or title can end the block.
 
-    All of <, > and & are written as escapes, and so is everything outside ASCII (U+2028 and U+2029 too).
+    The characters <, > and &, and all characters outside ASCII (including U+2028 and U+2029), are escaped.
     """
     text = json.dumps(to_plain(data), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def plain(value: Any) -> Any:
-    """Facts as JSON knows them: mappings, lists, text, and numbers as in `to_plain`."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return None if math.isnan(value) else value if math.isfinite(value) else f"{value}"
-    if isinstance(value, list | tuple | range):
-        return [plain(entry) for entry in value]
-    raise ParameterError(
-        f"`data` must contain numbers, text, lists and mappings only; got {type(value).__name__}."
-    )

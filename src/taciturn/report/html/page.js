@@ -1,4 +1,4 @@
-// The page: what is chosen, and which parts follow it.
+// The page: what the reader has chosen, and the charts that depend on it.
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
 const state = { round: null, site: null, peeked: null, hidden: new Set(), accounting: data.accountings.length ? data.accountings[0].key : null };
@@ -10,7 +10,7 @@ function chosen() {
   return data.accountings.find((accounting) => accounting.key === state.accounting);
 }
 
-// The site that the readings are of: under the pointer, else the chosen one, else none, which means the worst.
+// The site whose numbers are shown: the one under the pointer, else the chosen one, else null for the worst site.
 function seen() {
   return state.peeked !== null ? state.peeked : state.site;
 }
@@ -55,7 +55,7 @@ function chartOf(figure) {
   return [part, byRound];
 }
 
-// The worst site's curves, or those of the chosen site where the report holds them.
+// The curves of the chosen site if the report contains them, else those of the worst site.
 function curvesOf(accounting) {
   if (state.site === null) return accounting.chart.curves;
   return accounting.chart.curves.map((curve) => {
@@ -74,7 +74,7 @@ function controls() {
   }
 }
 
-// Hidden panels have no width of their own: they take that of the first one in sight.
+// Hidden panels have no width, so they use the width of the first visible panel of the same size.
 function widths() {
   for (const plot of document.querySelectorAll(".plot")) {
     delete plot.dataset.ratio;

@@ -1,6 +1,6 @@
-"""render(data): a report as one self-contained HTML page; write(data, path): write it atomically.
+"""render(data) makes a report as one self-contained HTML page; write(data, path) writes it atomically.
 
-What each column adds to the score is drawn as small panels on one scale, as SVG that needs no script.
+The effects of an additive model's columns are small panels on one scale, drawn as SVG without a script.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _SCRIPTS = ("scale.js", "frame.js", "chart.js", "network.js", "page.js")
 def render(data: ReportData) -> str:
     """The report as one self-contained HTML page.
 
-    It loads nothing and sends nothing: its content security policy admits only its own style and script.
+    The page loads nothing and sends nothing: its content security policy allows only its own style and
+    script.
     """
     panels, low, high = draw(data.effects)
     picture = b"" if data.illustration is None else data.illustration.png
@@ -54,7 +55,7 @@ def render(data: ReportData) -> str:
 
 
 def write(data: ReportData, path: str | os.PathLike[str]) -> Path:
-    """Write the page; a reader sees the old file or the whole new one. Folders are made as needed."""
+    """Write the page atomically: a reader sees the old or the new file. Missing folders are created."""
     return write_whole(Path(path), render(data))
 
 
@@ -73,7 +74,7 @@ def _page() -> Template:
 
 
 def _site_names(data: ReportData, accounting: Accounting) -> list[str]:
-    """The network's names, and numbers for sites beyond them: runs may differ in size."""
+    """The names of the network's sites; further sites of larger runs are named by their number."""
     known = data.network.names if data.network is not None else ()
     most = max((len(costs.totals) for costs in accounting.sites), default=0)
     return [*known, *(f"site {i}" for i in range(len(known), most))]
@@ -84,7 +85,7 @@ def _asset(name: str) -> str:
 
 
 def _fingerprint(text: str) -> str:
-    """The form in which a content security policy names a script."""
+    """The hash with which a content security policy identifies a script."""
     return "sha256-" + b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
@@ -99,7 +100,7 @@ INKS = ("#2f7d77", "#c2410c", "#5b6abf", "#d9a441", "#7a3e9d")
 
 
 class DrawnPanel(NamedTuple):
-    """One column: a line for each output over numbers and days, `dots` over categories."""
+    """The panel of one column: a line for each output if x is a number or a date, `dots` for categories."""
 
     title: str
     lines: list[tuple[str, list[tuple[float, float]]]]
@@ -111,7 +112,7 @@ class DrawnPanel(NamedTuple):
 
 
 def draw(panels: Sequence[EffectPanel]) -> tuple[list[DrawnPanel], float, float]:
-    """The panels, and the least and the largest value of their common scale."""
+    """The panels, and the smallest and the largest value of their common scale."""
     shown = [panel.shortened() for panel in panels]
     low = min((0.0, *(float(panel.y.min()) for panel in shown)))
     high = max((0.0, *(float(panel.y.max()) for panel in shown)))

@@ -1,4 +1,4 @@
-// Numbers: scales, ticks, and the same written forms as numbers.py.
+// Numbers: scales, ticks, and the same formats as in numbers.py.
 
 const SUPERSCRIPT = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 
@@ -51,7 +51,7 @@ function linearTicks(low, high, count) {
   return ticks;
 }
 
-// The rounds on an axis: the first, the last, and whole multiples of a nice step between them.
+// The rounds to label on an axis: the first, the last, and multiples of a round step between them.
 function roundTicks(first, last, count) {
   const step = Math.max(1, niceStep(last - first || 1, count, [1, 2, 5, 10]));
   const between = [];

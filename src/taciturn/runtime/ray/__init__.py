@@ -1,9 +1,9 @@
-"""A cluster, on Ray core: a few shard actors that hold many sites each, never an actor per site.
+"""Runs on a Ray cluster. Each Ray actor holds a shard, which is a group of many sites.
 
-cluster.py   join one, or start one here on loopback
-worker.py    a shard in a process of the cluster
-driver.py    the rounds: charge, ask every shard, pass references on
-engine.py    RayEngine: from a setup to a run, resumed where a worker was lost
+cluster.py   join a cluster, or start one on this machine
+worker.py    the actor that computes a shard
+driver.py    the rounds of a run: charge, ask every shard, pass messages between shards
+engine.py    RayEngine: runs a setup, and resumes if a worker was lost
 tasks.py     independent jobs, for sweeps
 """
 

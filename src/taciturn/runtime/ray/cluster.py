@@ -1,4 +1,4 @@
-"""The cluster a run takes place on: joined, or started here on loopback and stopped again."""
+"""Join a Ray cluster for a run, or start one on this machine (on loopback) and stop it afterwards."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ _PATIENCE = 10.0  # seconds until a host counts as unreachable
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no telemetry
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a worker without GPUs leaves the variables of GPUs alone
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a worker without GPUs leaves the GPU variables unchanged
 }
 _LOCAL = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # what Ray starts stays on loopback, see `_on_loopback`
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "10",  # so soon its agents end after a driver that was killed
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's processes listen on loopback only, see `_ray_settings`
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "10",  # if the driver is killed, Ray's agents end after 10 s
 }
 
 
 @contextmanager
 def cluster(address: str | None, cpus: int) -> Iterator[None]:
-    """Inside, this process is part of a Ray cluster.
+    """A block in which this process is part of a Ray cluster.
 
-    One that the process has joined before is used and left as it is. Else `address`, or $RAY_ADDRESS, is
-    joined and left again. With neither, a cluster of `cpus` is started on this machine, reachable from this
-    machine only, without dashboard and usage statistics, and stopped at the end.
+    If the process has already joined a cluster, the block uses it, and the process stays in it afterwards.
+    Otherwise the process joins the cluster at `address`, or at $RAY_ADDRESS, and leaves it at the end. If
+    neither is given, a cluster with `cpus` CPUs is started on this machine and stopped at the end. It is
+    reachable from this machine only, and has no dashboard and no usage statistics.
     """
     if ray.is_initialized():
         yield
@@ -66,7 +67,7 @@ def _connect(address: str, options: dict[str, Any]) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    """Knock at host:port, since Ray would try for many minutes; other forms of address are left to Ray."""
+    """Connect to host:port once, because Ray would try for minutes. Ray checks other kinds of address."""
     host, _, port = address.rpartition(":")
     if address == "auto" or "://" in address:
         return
@@ -82,11 +83,11 @@ def _unreachable(address: str) -> ParameterError:
 
 @contextmanager
 def _ray_settings(wanted: dict[str, str], *, loopback: bool) -> Iterator[None]:
-    """Inside, Ray logs errors only, and the processes that it starts inherit these variables.
+    """A block in which Ray logs only errors, and the processes that it starts inherit these variables.
 
-    With `loopback`, Ray takes 127.0.0.1 for what it says. Elsewhere it puts the machine's outward address in
-    its place, and listens there. That switch is made for systems with a personal firewall, and is read from
-    the environment when Ray is imported. Variables that the user has set are left as they are.
+    With `loopback`, Ray listens on 127.0.0.1. Without this switch, Ray replaces 127.0.0.1 by the machine's
+    external address. Ray has the switch for systems with a personal firewall, and reads it from the
+    environment when it is imported. Variables that the user has set stay unchanged.
     """
     log, added = logging.getLogger("ray"), {k: v for k, v in wanted.items() if k not in os.environ}
     level, outward = log.level, ray_constants.ENABLE_RAY_CLUSTER

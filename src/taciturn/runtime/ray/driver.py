@@ -1,8 +1,8 @@
-"""The rounds of a run on a cluster: ask every shard for a round, charge, pass references on.
+"""The rounds of a run on a cluster: ask every shard to compute, charge, pass messages between shards.
 
-Boundary vectors go from shard to shard by object reference; the driver sees losses, sums and, at the end, the
-model. The mean of a round travels with the next step, which sends back the distances from it: one call per
-shard and round.
+The vectors that shards exchange go from shard to shard as Ray object references. The driver sees only losses,
+sums and, at the end, the model. It makes one call per shard and round. The call for the next round contains
+the mean model of the last round, and returns the distances of the models from this mean.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Asked(NamedTuple):
 
 
 class ClusterState(NamedTuple):
-    """The shards hold the states; the driver knows the round, and who must be handed what next."""
+    """The driver's state: the round, and each shard's inputs for the next step. Shards hold the rest."""
 
     t: int
     heard: list[list[Any]]
 
 
 class Driver:
-    """One attempt at a run, from its newest checkpoint on; the node of the loop, whose sites are elsewhere.
+    """One attempt at a run, from its newest checkpoint. `loop` treats it as a node; its sites are in shards.
 
     `t` is the last round that was recorded.
     """
@@ -69,11 +69,11 @@ class Driver:
         return self.setup.rounds
 
     def charges(self, t: int) -> RoundCharges:
-        """The releases of all sites in round t."""
+        """The charges for what all sites release in round t."""
         return self.setup.prepared.charges(t)
 
     def message(self, state: ClusterState) -> Asked:
-        """Ask every shard to end the last round and to compute the next; they work while it is charged."""
+        """Ask every shard to end the last round and compute the next one, while the driver charges it."""
         reports, sent = [], []
         for worker, part, heard in zip(self.workers, self.parts, state.heard, strict=True):
             count = len(part.outbound) if self._neighbours(state.t + 1) else 1
@@ -88,7 +88,7 @@ class Driver:
         return ClusterState(state.t + 1, heard)
 
     def run(self, step: ProgressStep) -> Run:
-        """All rounds that are left."""
+        """Run all rounds that are left."""
         state = ClusterState(self.start, [[] for _ in self.parts])
         steps, answer = charged(loop(self, state), self.ledger), None
         while True:
@@ -109,7 +109,7 @@ class Driver:
         return self.recorder.finish(self._vectors(), self.ledger, self.setup.settings(), coordinates)
 
     def _route(self, asked: Send) -> list[list[Any]]:
-        """The inputs of each shard for this round: blocks of others, by reference, or the total."""
+        """The inputs of each shard for this round: vectors of other shards, by reference, or the total."""
         sent = asked.message.sent
         if not self._neighbours(asked.t):
             total = np.sum(fetch([blocks[0] for blocks in sent]), axis=0)

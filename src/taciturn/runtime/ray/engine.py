@@ -1,4 +1,4 @@
-"""RayEngine: from a setup to a run on a cluster, resumed where a worker was lost."""
+"""RayEngine: runs a setup on a Ray cluster, and resumes from a checkpoint if a worker was lost."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class RayEngine:
-    """Runs simulations on a Ray cluster; `taciturn.simulate(..., engine=RayEngine(...))`.
+    """Runs simulations on a Ray cluster: `taciturn.simulate(..., engine=RayEngine(...))`.
 
     Parameters
     ----------
-    address : "host:port" of a running cluster. None uses the one that this process has joined, or
-        $RAY_ADDRESS; without either, a cluster is started here for the length of the run.
-    shards : how many worker processes share the sites; one per CPU of the cluster by default.
-    checkpoint : a folder that the driver and all workers reach. A run that lost a worker goes on from it; so
-        does the next call with the same arguments, if the driver was lost.
-    every : rounds between checkpoints, a multiple of 10: the solver starts afresh every 10 rounds, so that a
-        resumed run repeats every bit.
+    address : "host:port" of a running cluster. None uses the cluster that this process has joined, or
+        $RAY_ADDRESS. If neither exists, a cluster is started on this machine for the duration of the run.
+    shards : the number of worker processes that share the sites; by default one per CPU of the cluster.
+    checkpoint : a folder that the driver and all workers can access. A run that lost a worker resumes from
+        the newest checkpoint. If the driver was lost, call again with the same arguments to resume.
+    every : rounds between checkpoints, a multiple of 10. The solver restarts every 10 rounds, so a resumed
+        run gives the same bits.
     """
 
     address: str | None = None
@@ -52,7 +52,7 @@ class RayEngine:
         Checkpoint.at(self.checkpoint or "", self.every)
 
     def run(self, setup: Setup, *, show: bool | None = None) -> Run:
-        """Drive `setup` through all rounds; the vectors equal those of the local engine to the last bit."""
+        """Run all rounds of `setup`. The vectors equal those of the local engine to the last bit."""
         if setup.seed is None:
             raise ParameterError(
                 "`seed` must be given on a cluster: secret noise cannot be drawn again when a worker is lost."
@@ -67,7 +67,7 @@ class RayEngine:
             return self._attempts(setup, saver, step)
 
     def _attempts(self, setup: Setup, saver: Checkpoint | None, step: ProgressStep) -> Run:
-        """Try until the run ends; give up when several attempts in a row were lost after the same round."""
+        """Try until the run ends. Give up if _TRIES attempts in a row that start at the same round fail."""
         parts = cut(setup.graph, self.shards or max(1, int(ray.cluster_resources().get("CPU", 1))))
         start, reached, lost = -1, 0, 0
         while True:
@@ -88,9 +88,9 @@ class RayEngine:
 
 
 def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoint | None) -> Driver:
-    """A driver for workers that have loaded their sites, once the rows are known to be as they must."""
+    """A driver for workers that have loaded their sites, after the rows have been checked."""
     sizes: list[Size] = []
-    if saver is not None or isinstance(setup.problem, SourcedProblem):  # the rows of a question have no size
+    if saver is not None or isinstance(setup.problem, SourcedProblem):  # rows of questions cannot be surveyed
         asked = [worker.survey.remote(saver is not None) for worker in workers]
         sizes = [size for part in fetch(asked) for size in part]
     if isinstance(setup.problem, SourcedProblem):
@@ -99,15 +99,15 @@ def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoi
 
 
 def _explain(start: int, reached: int, saver: Checkpoint | None) -> str:
-    """The error with its cause and the fix."""
+    """The text of the error, with its cause and the fix."""
     if start < 0:
         return "the workers did not start; `taciturn` must be installed on every node of the cluster."
     if saver is None:
         return (
             f"a worker was lost after round {reached}, and the run with it; "
-            "give the engine a `checkpoint` folder to go on from."
+            "give the engine a `checkpoint` folder to resume from."
         )
     return (
         f"a worker was lost after round {reached}, {_TRIES} times in a row; "
-        f"call again to go on from the checkpoint in {saver.folder}."
+        f"call again to resume from the checkpoint in {saver.folder}."
     )

@@ -1,4 +1,4 @@
-"""Independent jobs over a cluster: each is one task, and runs once."""
+"""Independent jobs on a cluster. Each job is one Ray task, and runs once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from .worker import fetch
 def scatter(
     run: Callable[[Any], Any], items: Sequence[Any], *, address: str | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """(place, run(item)) for all items, in the order in which they are done; one CPU each.
+    """Yield (position, run(item)) for all items, in the order in which they finish. Each job uses one CPU.
 
-    An error that `run` raises ends it. A lost worker does not: it is reported at the end.
+    An error that `run` raises ends all jobs. If a worker is lost, the other jobs continue, and an error at
+    the end reports the lost jobs.
     """
     with cluster(address, cpus_here()):
         remote = ray.remote(max_retries=0, num_cpus=1)(_job)

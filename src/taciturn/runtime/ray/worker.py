@@ -1,4 +1,4 @@
-"""A shard in a process of the cluster, and the crew of them that carries a run."""
+"""The Ray actor that computes a shard (a group of sites), and `crew`: all workers of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..partition import Part
 from ..shards import Shard, ShardTask
 
 PATIENCE = 60.0
-"""Seconds to wait for room on the cluster."""
+"""Seconds to wait for free CPUs on the cluster."""
 
 
 class Worker:
@@ -33,11 +33,11 @@ class Worker:
         self._one_thread = threadpool_limits(limits=1, user_api="blas")
 
     def versions(self) -> dict[str, str]:
-        """The versions that the bits depend on."""
+        """The package versions on which the bits of a result depend."""
         return versions()
 
     def take(self, objectives: list[Any]) -> None:
-        """Keep sites that came with the call."""
+        """Store the sites that the driver sent with this call."""
         self.objectives: list[Any] = objectives
 
     def open(self, first: int, sources: Sequence[Source], terms: dict[str, Any]) -> None:
@@ -45,20 +45,20 @@ class Worker:
         self.objectives = [open_site(source, first + k, **terms) for k, source in enumerate(sources)]
 
     def survey(self, digest: bool) -> list[Size]:
-        """The state of its sites."""
+        """The sizes of this worker's sites."""
         return survey(self.objectives, digest=digest)
 
     def begin(self, task: ShardTask, saver: Checkpoint | None, t: int) -> None:
-        """Get ready for round t + 1."""
+        """Prepare the shard for round t + 1."""
         self.shard = Shard(task, self.objectives, saver, t)
 
     def step(self, save: bool, mean: Array | None, *heard: Any) -> Any:
-        """End the last round with what was heard in it, and compute the next: a report, and the messages."""
+        """End the last round with the messages received, compute the next; return a report and messages."""
         report, sent = self.shard.receive(heard, mean, save=save), self.shard.compute()
         return (report, *sent) if sent else report
 
     def finish(self, mean: Array | None, *heard: Any) -> Any:
-        """End the last round of all."""
+        """End the final round."""
         return self.shard.receive(heard, mean, save=False)
 
     def gap(self, mean: Array) -> Array:
@@ -66,25 +66,25 @@ class Worker:
         return self.shard.gap(mean)
 
     def vectors(self) -> Array:
-        """The last models of its sites, (sites, repeats, d)."""
+        """The last models of this worker's sites, (sites, repeats, d)."""
         return self.shard.models
 
     def coordinates(self) -> Array | None:
-        """The coordinates of the run's rows."""
+        """The whitened coordinates of the run, or None."""
         return self.shard.coordinates
 
     def usage(self) -> tuple[float, int]:
-        """CPU seconds so far, and the most memory that this process ever held, in bytes."""
+        """CPU seconds so far, and the peak memory of this process, in bytes."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return time.process_time(), peak if sys.platform == "darwin" else peak * 1024
 
 
 @contextmanager
 def crew(parts: Sequence[Part], problem: AnyProblem) -> Iterator[list[Any]]:
-    """One worker per part, its sites loaded; all are gone afterwards.
+    """A block with one worker per part, whose sites are loaded; all workers are killed afterwards.
 
-    Nothing is retried: with `max_restarts=0` and `max_task_retries=0` a lost worker stays lost, and a step
-    that failed is not run a second time.
+    Ray retries nothing: with `max_restarts=0` and `max_task_retries=0`, it neither restarts a lost worker nor
+    repeats a step that failed.
     """
     cpus = 1 if len(parts) <= ray.cluster_resources().get("CPU", 0) else 0
     remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=cpus, scheduling_strategy="SPREAD")(
@@ -101,7 +101,7 @@ def crew(parts: Sequence[Part], problem: AnyProblem) -> Iterator[list[Any]]:
 
 
 def fetch(references: Sequence[Any]) -> list[Any]:
-    """The values behind references; an error of a worker is raised unchanged."""
+    """The values of Ray references. An error of a worker is raised unchanged."""
     try:
         return list(ray.get(list(references)))
     except RayTaskError as error:
@@ -117,7 +117,7 @@ def _load(worker: Any, own: range, problem: AnyProblem) -> Any:
 
 
 def _check_versions(workers: Sequence[Any]) -> None:
-    """All workers have started, with the packages that the driver has: others give other bits."""
+    """Check that all workers have started with the driver's package versions: others give other bits."""
     asked = [worker.versions.remote() for worker in workers]
     ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=PATIENCE)
     if waiting:
