@@ -46,6 +46,18 @@ def test_the_fit_that_would_overspend_is_refused_and_the_others_are_listed(table
     assert "against 1 of 2 other sites" in budget.runs[0].against
 
 
+def test_the_remainder_of_a_large_budget_can_be_spent_and_hardly_more(table, tmp_path):
+    budget = tt.Budget(tmp_path / "large.sqlite", epsilon=100, delta=1e-5)
+    with budget:
+        clf = tt.PrivateLogisticRegression(epsilon=33.0, delta=1e-5, **FAST).fit(*table)
+        left = budget.left
+        assert "left=81." in repr(budget)
+        with pytest.raises(BudgetExceeded, match=r"one more may cost at most 81\."):
+            clf.set_params(epsilon=1.01 * left).fit(*table)
+        clf.set_params(epsilon=left).fit(*table)
+    assert 0.99 * left < clf.certificate_.epsilon <= left and 99 < budget.spent <= 100
+
+
 def test_runs_whose_certificate_proves_nothing_are_refused(table, budget):
     with budget:
         with pytest.raises(ParameterError, match="`random_state` must be None inside a Budget"):

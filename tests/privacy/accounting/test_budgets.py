@@ -107,6 +107,20 @@ def test_the_reported_remainder_is_admitted_and_hardly_more(accountant, runs):
     assert limit.left([*before, *[cost(left)] * runs]) < 0.01 * EPSILON
 
 
+@pytest.mark.parametrize("accountant", ["gaussian", "renyi"])
+@pytest.mark.parametrize("epsilon", [60.0, 100.0, 1000.0])
+def test_the_remainder_of_a_large_budget_counts_discrete_noise(accountant, epsilon):
+    limit = Limit(accountant, epsilon, DELTA)
+    lost = {"slack": 1e-9, "failure": 41e-40}
+    before = [gaussian(float(gaussian_mu(epsilon / 3, DELTA)), **lost)]
+    left = limit.left(before)
+    assert epsilon / 2 < left < epsilon
+    assert limit.admits([*before, gaussian(float(gaussian_mu(left, DELTA)), **lost)])
+    assert not limit.admits([*before, gaussian(float(gaussian_mu(left * 1.001, DELTA)), **lost)])
+    assert epsilon / 3 <= composed_epsilon(before * 2, DELTA) <= epsilon
+    assert limit.left([replace(before[0], failure=1e-35)]) == 0  # too many releases for this delta
+
+
 def test_first_run_may_use_the_whole_budget_and_the_next_is_refused():
     limit, all_of_it = Limit("gaussian", EPSILON, DELTA), gaussian(float(gaussian_mu(EPSILON, DELTA)))
     assert limit.price(all_of_it) > limit.most  # nothing is kept back

@@ -10,12 +10,15 @@ import pytest
 
 from support import single_releases
 from taciturn.core.errors import ParameterError
+from taciturn.privacy.accounting import masked_sums
 from taciturn.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from taciturn.privacy.accounting.masked_sums import (
+    CALM,
     Slack,
     discrete_slack,
     masked_epsilon,
     release_mu,
+    stretch,
 )
 
 WIDE = 2.0**16
@@ -75,6 +78,33 @@ def test_slack_is_added_to_epsilon_and_taken_from_delta():
     assert shifted >= float(gaussian_epsilon(1.0, 1e-5 * math.exp(-0.1))) + 0.1 > plain + 0.1
     assert float(masked_epsilon(1.0, 1e-5, Slack(0.0, 0.0))) == pytest.approx(plain, rel=1e-8)
     assert math.isinf(float(masked_epsilon(1.0, 1e-5, Slack(0.0, 1e-12))))
+
+
+@pytest.mark.parametrize("k", [1.5, 2.0, 7.0])
+@pytest.mark.parametrize(("spread", "d", "honest"), [(8.0, 1, 1), (8.0, 5_000, 3), (WIDE, 105, 4)])
+def test_k_times_the_slack_allows_the_kth_power_of_the_failure_probability(spread, d, honest, k, monkeypatch):
+    usual = discrete_slack(spread, d, releases=3, honest=honest)
+    monkeypatch.setattr(masked_sums, "_FAILURE", 1e-40**k)
+    rarer = discrete_slack(spread, d, releases=3, honest=honest)
+    assert usual.epsilon < rarer.epsilon <= k * usual.epsilon
+
+
+def test_stretch_makes_failures_negligible_at_any_epsilon():
+    assert float(stretch(CALM)) == pytest.approx(1.0, rel=1e-12)
+    for epsilon in (60.0, 300.0, 900.0):
+        with mpmath.workdps(40):
+            failure = mpmath.mpf(10) ** (-40 * float(stretch(epsilon)))
+            assert mpmath.exp(epsilon) * failure <= mpmath.exp(CALM) * mpmath.mpf(10) ** -40
+
+
+@pytest.mark.parametrize("epsilon", [58.0, 60.0, 100.0, 400.0])
+def test_large_epsilon_of_discrete_noise_is_finite_and_hardly_above_that_of_normal_noise(epsilon):
+    slack = discrete_slack(WIDE, d=105, releases=20, honest=4)
+    mu = float(gaussian_mu(epsilon, 1e-5))
+    found = float(masked_epsilon(mu, 1e-5, slack))
+    k = 1 + max(found - 50, 0) / (40 * math.log(10))
+    least = float(gaussian_epsilon(mu, 1e-5 * math.exp(-k * slack.epsilon))) + k * slack.epsilon
+    assert least * (1 - 1e-12) <= found <= epsilon * (1 + 1e-5) + 2 * k * slack.epsilon
 
 
 def test_noise_on_too_coarse_a_grid_is_refused():

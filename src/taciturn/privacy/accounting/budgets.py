@@ -27,7 +27,7 @@ from ...core.errors import ParameterError
 from ...core.types import Array
 from .bounds import ORDERS, to_epsilon
 from .gaussian import gaussian_epsilon, gaussian_mu
-from .masked_sums import Slack, masked_epsilon
+from .masked_sums import CALM, MARGIN, Slack, masked_epsilon, stretch
 from .rounding import down, floats, up
 
 ACCOUNTANTS = ("gaussian", "renyi", "pure")
@@ -141,10 +141,11 @@ class Limit:
         floats_lost = math.fsum(cost.floats for cost in costs)
         if self.accountant == "pure":
             return floats_lost <= _PURE_FLOATS
-        slack = math.fsum(cost.slack for cost in costs) <= _RESERVE * self.epsilon * _SAFE
+        slack = float(stretch(self.epsilon)) * math.fsum(cost.slack for cost in costs)
         lost = floats_lost <= _RESERVE * self.delta * _SAFE
         failure = math.fsum(cost.failure for cost in costs)
-        return slack and lost and failure * math.exp(min(self.epsilon, 700.0)) <= _RARE * self.delta
+        rare = failure * math.exp(min(self.epsilon, CALM)) <= _RARE * self.delta * _SAFE
+        return slack <= _RESERVE * self.epsilon * _SAFE and lost and rare
 
 
 def composed_epsilon(costs: Sequence[RunCost], delta: float) -> float:
@@ -185,7 +186,14 @@ def pure_mu(epsilon: Array) -> Array:
 
 def _renyi_epsilon(renyi: Array, delta: float, slack: Slack) -> float:
     """epsilon of runs whose Renyi costs, without the slack, add up to `renyi`."""
-    inner = delta * math.exp(-min(slack.epsilon, 700.0)) * (1 - 2 * _RARE)
-    plain = float(to_epsilon(BUDGET_ORDERS, up(renyi), inner)[0])
-    lost = math.exp(min(plain + slack.epsilon, 700.0)) * slack.failure
-    return float(up(plain + slack.epsilon)) if lost <= _RARE * delta else math.inf
+
+    def plain(slack: float) -> float:
+        inner = delta * math.exp(-min(slack, 700.0)) * (1 - 2 * _RARE)
+        return float(to_epsilon(BUDGET_ORDERS, up(renyi), inner)[0])
+
+    most = plain(slack.epsilon) + 2 * slack.epsilon + MARGIN
+    if not math.isfinite(most) or math.exp(min(most, CALM)) * slack.failure > _RARE * delta * _SAFE:
+        return math.inf
+    more = float(stretch(most)) * slack.epsilon
+    found = float(up(plain(more) + more))
+    return found if found <= most else math.inf

@@ -28,6 +28,8 @@ from .rounding import floats, up
 _FAILURE = 1e-40  # probability, per release, that the noise is longer than the slack allows
 _SMALLEST = 8.0  # grid units: below this, a sum of discrete Gaussians is not close to a discrete Gaussian
 _SHARE = 1e-9  # the share of delta that is reserved for such failures
+MARGIN = 0.1  # by how much a larger slack may raise epsilon
+CALM = 50.0  # up to this epsilon, e^epsilon failures of probability 1e-40 are negligible
 
 
 class Slack(NamedTuple):
@@ -67,6 +69,15 @@ def discrete_slack(spread: float, d: int, releases: int, honest: int = 1) -> Sla
     return Slack(float(up(releases * (rounding + summing))), releases * _FAILURE)
 
 
+def stretch(epsilon: ArrayLike) -> Array:
+    """k >= 1: with k times the slack, e^epsilon failure becomes e^CALM failure; 1 up to epsilon = CALM.
+
+    In `discrete_slack`, rho^2 grows at most k times if the failure probability 1e-40 becomes (1e-40)^k. This
+    k makes e^epsilon (1e-40)^(k-1) = e^CALM.
+    """
+    return up(1 + np.maximum(floats(epsilon) - CALM, 0.0) / -math.log(_FAILURE))
+
+
 def masked_epsilon(mu: ArrayLike, delta: float, slack: Slack) -> Array:
     """epsilon at delta of discrete releases that together are mu-GDP up to `slack`; inf if the slack is too
     large.
@@ -78,4 +89,16 @@ def masked_epsilon(mu: ArrayLike, delta: float, slack: Slack) -> Array:
     plain = gaussian_epsilon(mu, delta * math.exp(-min(slack.epsilon, 700.0)) * (1 - 2 * _SHARE))
     with np.errstate(over="ignore", invalid="ignore"):  # a value that is not finite gives inf
         lost = np.exp(plain + slack.epsilon) * slack.failure
-    return np.where(lost <= _SHARE * delta, up(plain + slack.epsilon), np.inf)
+    found = np.where(lost <= _SHARE * delta, up(plain + slack.epsilon), np.inf)
+    return found if np.all(np.isfinite(found)) else _large_epsilon(found, plain, mu, delta, slack)
+
+
+def _large_epsilon(found: Array, plain: Array, mu: ArrayLike, delta: float, slack: Slack) -> Array:
+    """`found`; an infinite entry is replaced if a `stretch` of the slack proves a finite epsilon."""
+    if not slack.failure * math.exp(CALM) <= _SHARE * delta * (1 - 1e-9):
+        return found
+    most = np.where(np.isfinite(plain), plain, 0.0) + 2 * slack.epsilon + MARGIN
+    more = stretch(most) * slack.epsilon
+    inner = delta * np.exp(-np.minimum(more, 700.0)) * (1 - 2 * _SHARE)
+    large = up(gaussian_epsilon(mu, inner) + more)
+    return np.where(np.isinf(found) & (large <= most), large, found)
