@@ -82,12 +82,12 @@ class Graph:
         """A random graph in which every site has `degree` neighbours."""
         n, degree = checks.whole("n", n, least=2), checks.whole("degree", degree, least=1)
         if degree >= n or n * degree % 2:
-            raise GraphError(f"`degree` must be below n = {n} and n * degree even; got {degree}.")
+            raise GraphError(f"`degree` must be below n = {n}, and n * degree must be even; got {degree}.")
         return cls.from_networkx(nx.random_regular_graph(degree, n, seed=seed), name="random_regular")
 
     @classmethod
     def erdos_renyi(cls, n: int, p: float, *, seed: int) -> Graph:
-        """Each pair is linked with probability p; an error if the graph is disconnected."""
+        """Each pair is linked with probability p; a disconnected graph is refused."""
         n = checks.whole("n", n, least=2)
         if p != 1:
             p = checks.probability("p", p)
@@ -118,7 +118,7 @@ class Graph:
 
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[int, int]], *, n: int | None = None) -> Graph:
-        """From pairs of site numbers; `n` defaults to the largest number + 1."""
+        """A graph from pairs of site numbers; `n` defaults to the largest number + 1."""
         pairs = tuple((int(i), int(j)) for i, j in edges)
         if not pairs:
             raise GraphError("`edges` must contain at least one pair; it is empty.")
@@ -126,23 +126,23 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: NxGraph, *, name: str = "custom") -> Graph:
-        """From an undirected networkx graph; sites are numbered in its node order."""
+        """A graph from an undirected networkx graph; sites are numbered in the order of its nodes."""
         if graph.is_directed() or graph.is_multigraph():
             raise GraphError("`graph` must be undirected and simple; got a directed or multi graph.")
         number = {node: i for i, node in enumerate(graph.nodes)}
         return cls(len(number), tuple((number[u], number[v]) for u, v in graph.edges), name)
 
     def to_networkx(self) -> NxGraph:
-        """As a networkx graph with nodes 0..n-1."""
+        """This graph as a networkx graph with nodes 0..n-1."""
         graph: NxGraph = nx.Graph()
         graph.add_nodes_from(range(self.n))
         graph.add_edges_from(self.edges)
         return graph
 
-    # -- what the algorithms ask ----------------------------------------------------------------
+    # -- neighbours, degrees and the adjacency matrix -------------------------------------------
 
     def neighbors(self, i: int) -> tuple[int, ...]:
-        """V_i, in increasing order."""
+        """V_i, the neighbours of site i, in increasing order."""
         return self._neighbors[i]
 
     @cached_property
@@ -154,14 +154,14 @@ class Graph:
 
     @cached_property
     def adjacency(self) -> NDArray[np.float64]:
-        """A, dense and read-only: a_ij = 1 if i and j are linked."""
+        """The adjacency matrix A, dense and read-only: a_ij = 1 if i and j are linked."""
         adjacency = np.asarray(self.sparse_adjacency.toarray(), dtype=np.float64)
         adjacency.flags.writeable = False
         return adjacency
 
     @cached_property
     def sparse_adjacency(self) -> sparse.csr_array:
-        """A as CSR, for graphs of many sites."""
+        """The adjacency matrix A in CSR form, for graphs of many sites."""
         i, j = np.array(self.edges, dtype=np.int64).reshape(-1, 2).T
         ones = np.ones(2 * len(i))
         return sparse.csr_array((ones, (np.r_[i, j], np.r_[j, i])), shape=(self.n, self.n))
@@ -179,7 +179,7 @@ class Graph:
 
 
 def _checked_edges(n: int, edges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Each link once, smaller number first, sorted."""
+    """The sorted links, each of them once and with the smaller number first."""
     checked = set()
     for i, j in edges:
         if i == j:

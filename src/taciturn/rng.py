@@ -34,8 +34,8 @@ class SeededStreams:
     """A draw is a pure function of (seed, repeat, site, purpose, t): replayable, hence never private.
 
     Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The generator
-    is Philox: the first four values give its key, the round its counter. A site's generators may be used by
-    one thread only. `vectors` draws for many sites at once; a vector does not depend on the others.
+    is Philox. The first four values determine its key, and the round determines its counter. Only one thread
+    may use the generators of a site. `vectors` draws for many sites at once; the vectors are independent.
     """
 
     simulated: ClassVar[bool] = True
@@ -50,7 +50,7 @@ class SeededStreams:
     ) -> None:
         """Fill `out`, (sites, repeats, d), with Gaussian noise; `scales` has the std of each site.
 
-        With `directed` it is norm noise, and `scales` has the rate of each site.
+        With `directed`, the noise is norm noise, and `scales` has the rate of each site.
         """
         from .kernels.philox import draw_vectors  # loads numba, which is slow: only when it is needed
 
@@ -90,7 +90,7 @@ class _ProcessKey:
         self._counter = itertools.count()
 
     def _after_fork(self) -> None:
-        self._lock = threading.Lock()  # another thread may have held it at the fork
+        self._lock = threading.Lock()  # a new lock: another thread may have held the old one
         self._renew()
 
     def derive(self) -> int:

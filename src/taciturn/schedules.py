@@ -24,7 +24,7 @@ class Schedule(Protocol):
 
     @property
     def bounded(self) -> bool:
-        """Whether one finite bound holds for the values of all rounds."""
+        """Whether the values of all rounds stay below one finite bound."""
         ...
 
 
@@ -53,7 +53,7 @@ class Constant:
 class Geometric:
     """s(t) = min(start * ratio**(t - 1), cap)
 
-    Without a cap and with ratio > 1 it grows without bound, and M-ADMM may stop before the optimum.
+    If ratio > 1 and there is no cap, s(t) grows without bound, and M-ADMM may stop before the optimum.
 
     >>> Geometric(0.5, 2.0)(3)
     2.0

@@ -34,7 +34,7 @@ def process_entry(pid: int) -> str:
 
 
 def is_gone(entry: str) -> bool:
-    """Whether the process of an entry has ended. Another process may have its number by now."""
+    """Whether the process of an entry has ended; another process may have the same number now."""
     return process_entry(int(entry.partition("-")[0])) != entry
 
 

@@ -10,7 +10,7 @@
     ├── LedgerError                     the ledger on disk was altered, or is held by another process
     ├── CertificateError                a certificate's numbers do not follow from its facts
     ├── DataUnavailable                 a public data set was not found; lists what was tried
-    ├── MissingExtra (ImportError)      an optional dependency is not installed; gives the command
+    ├── MissingExtra (ImportError)      an optional dependency is missing; gives the install command
     ├── SiteError                       a real site cannot continue; state is kept and the run can resume
     │   ├── WrongFiles                  job.toml, site.toml, a key or the file of rows is invalid
     │   ├── NeighbourFailed             another site is silent or dishonest; try again later

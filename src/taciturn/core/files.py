@@ -19,7 +19,7 @@ PART = ".part"  # the suffix of an unfinished file; a killed process leaves such
 
 
 _spare: list[int] = []
-"""Open descriptors without a use, which `retry_for_descriptors` closes when it needs others."""
+"""Spare open descriptors; `retry_for_descriptors` closes them when the process has no other left."""
 
 
 def reserve_descriptors(count: int = 8) -> None:
@@ -31,7 +31,7 @@ def reserve_descriptors(count: int = 8) -> None:
 def retry_for_descriptors(act: Callable[[], T], patience: float = 60.0) -> T:
     """Call `act`, which opens files; call it again while this process has no file descriptor left.
 
-    Many connections to a site's port may use up all descriptors for a while. Reserved ones are freed first.
+    Many connections to a site's port may use up all descriptors for a while. The spare ones are freed first.
     After `patience` seconds the error is raised.
     """
     end = time.monotonic() + patience

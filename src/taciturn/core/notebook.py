@@ -104,7 +104,7 @@ def facts_table(
     folded: str = "",
     pictures: Mapping[str, str] | None = None,
 ) -> str:
-    """A title, one row per fact, a note, and a long text folded away, as HTML in the notebook's own colours.
+    """HTML in the notebook's colours: a title, one row per fact, a note, and a long text folded away.
 
     `pictures` maps names of facts to SVG pictures, which are not escaped; all other text is escaped.
     """

@@ -54,7 +54,7 @@ def _text(path: Path) -> str:
     return text
 
 
-# -- what is wrong, in plain words: one translator for every kind of complaint of pydantic ------------
+# -- one-line messages for the errors of pydantic -----------------------------------------------------
 
 
 class Complaint(NamedTuple):
@@ -133,7 +133,7 @@ def _meant(problem: ErrorDetails, problems: list[ErrorDetails]) -> str:
     return f"; `{names[0]}` is missing" if names else ""
 
 
-# -- the words --------------------------------------------------------------------------------------
+# -- the wording of each error ----------------------------------------------------------------------
 
 
 def _short(noun: str) -> Callable[[Mapping[str, Any]], str]:

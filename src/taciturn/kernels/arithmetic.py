@@ -1,8 +1,8 @@
 """Compiled elementary functions. Only modules with compiled code import this module.
 
 Each function is a fixed sequence of IEEE operations: nothing is reordered (no `fastmath`), no loop runs in
-parallel, and exp and log are our own. So a result has the same bits for one element and for many, with and
-without vector instructions, and with `NUMBA_DISABLE_JIT=1`. The exp of a library does not guarantee this.
+parallel, and this file defines exp and log. So one element and many give the same bits, with and without
+vector instructions, and with `NUMBA_DISABLE_JIT=1`. The exp of a library does not guarantee this.
 Numba caches the machine code of each file in __pycache__, and compiles it again only if that file changes. If
 this file changes, delete __pycache__, because other files contain copies of these functions.
 
@@ -105,6 +105,6 @@ def dot(a: Array, b: Array) -> float:
 
 @compiled
 def assign(to: Array, values: Array) -> None:
-    """to[:] = values as a loop: for the slice assignment, numba would also compile an error message."""
+    """to[:] = values. A loop, because numba adds code for an error message to every slice assignment."""
     for i in range(len(to)):
         to[i] = values[i]

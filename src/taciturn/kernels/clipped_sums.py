@@ -18,7 +18,7 @@ from .arithmetic import compiled, exp, exp_parts, power_of_two
 Indices = NDArray[Any]
 
 GROUP = 64
-"""The number of rows in a group, whose sum uses plain floats."""
+"""The number of rows in a group; the rows of a group are summed in plain floats."""
 
 
 @compiled

@@ -13,8 +13,8 @@ the mean of the clipped residual under the model is subtracted, so that clipping
 hazard has one row for each period in which a person was at risk; the weight of a row depends only on earlier
 periods.
 
-If persons are protected, all rows of a person have the same weight, min(1, b / sum r, b^2 / sum r^2), so that
-they add no more together than one record does. The residuals of a person may depend on each other, so the
+If persons are protected, all rows of a person have the same weight, min(1, b / sum r, b^2 / sum r^2). Then
+together they add no more than one record does. The residuals of a person may depend on each other, so the
 meat of a person with score s is s s' / b^2.
 """
 
