@@ -65,13 +65,13 @@ def test_model_file_keeps_column_names_and_certificate(rows, quick):
     [
         (lambda m: m.pop("coef"), "is not a model of taciturn: `coef`: must be given"),
         (lambda m: m.update(format="other"), "is not a model of taciturn: `format`"),
-        (lambda m: m.update(coef=[[1.0]]), "do not fit together"),
-        (lambda m: m.update(intercept=[]), "do not fit together"),
+        (lambda m: m.update(coef=[[1.0]]), "must have matching lengths"),
+        (lambda m: m.update(intercept=[]), "must have matching lengths"),
         (lambda m: m.pop("classes"), "a classifier needs `classes`"),
         (lambda m: m.update(schema={"fields": []}), "`schema`: `fields` must contain"),
         (
             lambda m: m.update(schema={"fields": [{"name": "a", "low": 0, "high": 1}]}),
-            "`features` must be those",
+            "`features` must be the features",
         ),
         (lambda m: m.update(coef=[["__import__", 1, 2, 3]]), "is not a model of taciturn"),
     ],

@@ -95,13 +95,13 @@ class ModelFile(BaseModel):
         shapes = {len(row) for row in self.coef}
         outputs = 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
         if shapes != {len(self.features)} or not outputs == len(self.coef) == len(self.intercept):
-            raise ValueError("`coef`, `intercept`, `features` and `classes` do not fit together")
+            raise ValueError("`coef`, `intercept`, `features` and `classes` must have matching lengths")
         if self.whitening is not None and {len(row) for row in self.whitening} != {len(self.features) + 1}:
-            raise ValueError("`whitening` must have one column per feature and one more")
+            raise ValueError("`whitening` must have one column more than there are features")
         if (self.classes is None) != (self.loss == "log-cosh"):
             raise ValueError("a classifier needs `classes`, and a regression must not have them")
         if self.table is not None and self.encoder().get_feature_names_out().tolist() != self.features:
-            raise ValueError("`features` must be those of the `schema`")
+            raise ValueError("`features` must be the features of the `schema`")
         return self
 
     def to_json(self) -> str:

@@ -118,7 +118,7 @@ def _evaluate(what: str, name: str, function: Callable[[Array], Array], z: Array
 def _require(what: str, holds: NDArray[np.bool_], z: Array, claim: str) -> None:
     if not np.all(holds):
         at = float(np.ravel(z)[np.argmin(np.ravel(holds))])
-        raise ParameterError(f"`{what}` fails its check at z = {at:g}: {claim}.")
+        raise ParameterError(f"`{what}` fails the check '{claim}' at z = {at:g}.")
 
 
 def _pairwise(values: Array) -> Array:

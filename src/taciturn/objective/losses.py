@@ -190,8 +190,8 @@ class Squared:
     """L(z) = z^2 / 2 for residuals |z| <= reach, and linear for larger ones (a Huber loss); L'' <= 1.
 
     target_bound : a public bound on |y|, which privacy needs: |L'| <= reach = 2 target_bound. If |f.x| is
-        within that bound too, no residual exceeds `reach`, and L is exactly the squared loss. With None the
-        loss is not bounded.
+        within that bound too, no residual exceeds `reach`, and L is exactly the squared loss. If it is
+        None, the slope has no bound.
 
     >>> Squared(target_bound=3.0).slope(np.array([1.0, 5.0, 9.0])).tolist()
     [1.0, 5.0, 6.0]

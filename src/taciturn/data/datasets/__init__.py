@@ -1,1 +1,1 @@
-"""The public data sets: finds, downloads, verifies and encodes them."""
+"""Find, download, verify and encode the public data sets."""

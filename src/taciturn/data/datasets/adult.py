@@ -42,8 +42,8 @@ def load_adult(*, scaling: str = "public", rows: str = "clip", fetch: bool = Tru
         to reproduce the paper: it gives a `PrivacyLeakWarning`, and no certificate covers it.
     rows : "clip", "scale" or "raw"
         The paper normalises rows "such that [the] l2 norm is at most 1". "clip" divides each row with a norm
-        above 1 by its norm. Here these are all rows, since eight categories alone have norm 2.8. A row then
-        depends only on its own record. "scale" divides all rows by one number, the largest norm of a row
+        above 1 by its norm. In Adult this is every row: the eight categories alone give a norm of 2.8. A row
+        then depends only on its own record. "scale" divides all rows by one number, the largest norm of a row
         (with public scaling: the largest possible norm). "raw" leaves this step out. The paper's curves do
         not show whether it used "clip" or "scale".
     fetch : bool

@@ -28,7 +28,7 @@ def load_credit(*, rows: str = "clip", fetch: bool = True) -> Dataset:
     -1 and 0 are codes and not months of delay. A negative bill (money owed to the client) counts as 0. We
     chose this encoding by cross-validation on all rows and labels: its accuracy was 0.82, against 0.80 to
     0.81 with numeric states and linear amounts. So scores on these data are a little too good. No rows are
-    set aside for testing. `rows` and `fetch` are those of `load_adult`.
+    set aside for testing. `load_adult` explains `rows` and `fetch`.
     """
     check_choices(rows)
     found = find(CREDIT, fetch=fetch)

@@ -50,7 +50,7 @@ def as_dataset(
     scaling: str = "public",
     rows: str,
 ) -> Dataset:
-    """Encode a table with the shipped schema; `scaling` and `rows` are those of `load_adult`."""
+    """Encode a table with the shipped schema; `load_adult` explains `scaling` and `rows`."""
     schema = shipped_schema(source.name)
     columns = parse(schema, table)
     if scaling == "paper":

@@ -26,7 +26,7 @@ def load_support(*, rows: str = "clip", fetch: bool = True) -> Dataset:
     Costs, the length of the stay, predictions of physicians and of earlier models, and later orders are left
     out. A missing measurement counts as its usual value, from the authors of the study or from a textbook; a
     missing income or race is a separate category. So every row is kept. All patients were followed for 180
-    days. No rows are set aside for testing. `rows` and `fetch` are those of `load_adult`.
+    days. No rows are set aside for testing. `load_adult` explains `rows` and `fetch`.
     """
     check_choices(rows)
     found = find(SUPPORT, fetch=fetch)

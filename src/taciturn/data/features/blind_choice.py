@@ -27,8 +27,8 @@ def choose_map(
 ) -> tuple[int, int]:
     """(curves, surfaces) for `numbers` numeric and `others` other columns: neither, only curves, or both.
 
-    noises : N / h for N sites of which h are honest: the variance of the noise, relative to that of one
-        trusted party with all rows.
+    noises : N / h, if h of N sites are honest. The variance of the noise is this many times as large as with
+        one trusted party that has all rows.
 
     >>> [choose_map(n, 1.0, 1e-5, numbers=6, others=99) for n in (2_000, 10_000, 50_000)]
     [(0, 0), (9, 0), (9, 100)]

@@ -33,5 +33,5 @@ class MappedRows(LazyRows):
 
 
 def held_if_few(rows: LazyRows) -> Any:
-    """The rows as an array if they have at most HELD entries; otherwise still lazy."""
+    """The rows as an array if they have at most HELD entries; otherwise the lazy rows themselves."""
     return np.asarray(rows) if rows.size <= HELD else rows

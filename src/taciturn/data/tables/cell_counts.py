@@ -20,7 +20,7 @@ from .schema import Schema
 
 @dataclass(frozen=True)
 class CellCounts:
-    """The cells of a column that fit, are clipped to the range (`moved`), are unreadable, or are missing."""
+    """How many cells of a column fit, are clipped to the range (`moved`), are unreadable, or are missing."""
 
     name: str
     fit: int

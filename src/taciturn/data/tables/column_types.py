@@ -136,7 +136,7 @@ class Boolean(Column):
 
 Field = Number | Category | Date | Boolean
 _KINDS: dict[str, type[Field]] = {"number": Number, "category": Category, "date": Date, "boolean": Boolean}
-_FORMS = "a number has name, low, high; a category name, values; a date name, first, last; a boolean kind"
+_FORMS = "the keys must be name, low, high; name, values; name, first, last; or name, kind"
 
 
 def field_from_dict(k: int, entry: Any) -> Field:

@@ -49,8 +49,8 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         same number, so that the largest norm that the schema allows becomes the bound.
     missing : "row", "field" or "indicator"
         What becomes zero for a missing value: the whole row, or only the columns of its field. "indicator"
-        also adds a column to each field that is 1 for a missing value. None: "indicator" with curves or
-        surfaces, else "row".
+        also adds a column to each field that is 1 for a missing value. The default is "indicator" with curves
+        or surfaces, else "row".
     curves : int
         The number of knots of the curve of each number and date; 0 for a straight line.
     surfaces : int
@@ -245,7 +245,7 @@ def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def no_answer(schema: Schema, columns: Columns) -> NDArray[np.bool_]:
-    """A mask of the records with a cell without a value."""
+    """A mask of the records in which at least one cell has no value."""
     return np.asarray(np.any([absent(columns[field.name]) for field in schema], axis=0))
 
 

@@ -85,7 +85,7 @@ class TableQuery:
             return list(result.keys()), list(result.fetchall())
 
     def _guarded(self, act: Callable[[], Any], what: str) -> Any:
-        """Run `act`. Of a database error only the type is shown, because its text may quote the query."""
+        """Run `act`. Show only the type of a database error, because the text may quote the query."""
         try:
             return act()
         except DataError:

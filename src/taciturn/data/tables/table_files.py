@@ -186,7 +186,7 @@ def _numbers(columns: Sequence[Sequence[str | None]], arrow: Any) -> list[NDArra
             raise ValueError
         ends = np.zeros(len(cells) + 1, dtype=np.int32)
         ends[1:] = breaks - np.arange(len(cells))
-        # by its bytes: `arrow.array` would load pandas
+        # built from bytes, because `arrow.array` would load pandas
         given = arrow.py_buffer(ends), arrow.py_buffer(text[text != _LINE_BREAK])
         texts = arrow.StringArray.from_buffers(len(cells), *given)
         size = len(columns[0]) if columns else 0
@@ -212,7 +212,7 @@ def _encoding(form: CsvForm) -> str:
 
 
 def _with_point(cell: str | None) -> str | None:
-    """1.234,5 -> 1234.5; other texts unchanged."""
+    """1.234,5 -> 1234.5; other texts stay unchanged."""
     if cell is None or not _COMMA_NUMBER.fullmatch(cell):
         return cell
     return cell.replace(".", "").replace(",", ".")

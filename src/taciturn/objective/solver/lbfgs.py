@@ -1,7 +1,7 @@
-"""Preconditioned L-BFGS on all repeats at once. A step is accepted by its slope: values of phi lose digits.
+"""Preconditioned L-BFGS on all repeats at once. It accepts steps by their slopes: values of phi lose digits.
 
-The inverse Hessian H in compact form, with H0 = P, the preconditioner. The columns of S are the steps s, the
-columns of Y are the changes y of the gradient, oldest first:
+It stores the inverse Hessian H in compact form; H0 = P is the preconditioner. The columns of S are the steps
+s, the columns of Y are the changes y of the gradient, oldest first:
 
     H g = P g + S c - P Y u,   u = T^-1 S'g,   c = T^-T (D u + Y'P Y u - Y'P g),
 
@@ -23,7 +23,7 @@ from .gradient_evaluator import GradientEvaluator
 from .preconditioner import Preconditioner
 
 _MEMORY = 24  # the number of pairs kept; when the memory is full, the older half is dropped
-_OVERSHOOT = 0.9  # accept a step past the minimum up to a slope of this times the initial |slope|
+_OVERSHOOT = 0.9  # accept a step past the minimum if its slope is at most this times the initial |slope|
 _WINDOW = 4  # the number of recent passes from which the rate of convergence is estimated
 _PATIENCE = 30  # stop after this many passes without progress: only rounding errors remain
 _FRESH = 10  # roughly the number of passes of a solve with a new preconditioner

@@ -38,7 +38,7 @@ def gamma(k: float) -> float:
 
 
 def exact_bits(terms: int) -> int:
-    """beta: if factors have at most this many bits, a sum of this many products is exact."""
+    """beta: a sum of `terms` products is exact if every factor has at most beta bits."""
     return (53 - math.ceil(math.log2(max(2, terms)))) // 2 - 1
 
 
