@@ -3,7 +3,7 @@
 The observer knows all records of a site except one, every broadcast, and theta. With u = 1/(2 eta V), the
 optimality condition of round t is
 
-    e(t) - u (C/B) p(t) v = u A(t) + B(t),     v = y x of the unknown record, p = |L'| at it
+    e(t) - u (C/B) p(t) v = u A(t) + B(t),     v = y x and p = |L'| of the unknown record
     A = -2 lam - grad O(f) over the known records,     B = (V f(t-1) + heard(t-1)) / (2 V) - f(t)
 
 The observer can compute the right side, except for u if eta is secret. In the mean over rounds the noise
@@ -123,7 +123,7 @@ class AttackResult:
     observers, rounds : the names of the observers, and the rounds after which they estimate: the first axes.
     cosine : the cosine between the estimate and y x of the record.
     label : whether the record's label was recovered.
-    eta_ratio : the observer's eta of the last of these rounds, divided by the true one.
+    eta_ratio : the observer's eta in the last of these rounds, divided by the true eta.
     chance : E|cos| of a random direction.
     prior, prior_label : cosine and label of the guess that needs no attack, the mean of the known y x.
     """
@@ -173,7 +173,7 @@ def run_attack(
     seed: int = 0,
     tol: float = 1e-8,
 ) -> AttackResult:
-    """Run `method`, then reconstruct records of one site, each from all broadcasts and all its other records.
+    """Run `method`, then reconstruct records of a site, each from all broadcasts and its other records.
 
     Parameters
     ----------

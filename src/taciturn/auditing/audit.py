@@ -122,16 +122,16 @@ class AuditReport:
         if not failed:
             nearest = max(self.results, key=lambda result: result.measured.epsilon / result.certified)
             return (
-                f"In {runs:,} runs on worst-case neighbouring data no event proved more than is certified; "
-                f"the nearest was {nearest.case!r}, measured "
-                f"{format_at_least(nearest.measured.epsilon)} of certified {format_cost(nearest.certified)} "
-                f"(each bound wrong with probability at most {doubt})."
+                f"In {runs:,} runs on worst-case neighbouring data no event proved more than the certified "
+                f"epsilon. The nearest was {nearest.case!r}: measured at least "
+                f"{format_at_least(nearest.measured.epsilon)}, certified {format_cost(nearest.certified)} "
+                f"(each bound is wrong with probability at most {doubt})."
             )
         above = [result for result in failed if result.measured.epsilon > result.certified]
         if not above:
             mean = math.nan if failed[0].ratio is None else failed[0].ratio.mean
             return (
-                f"The density of {failed[0].case!r} is not that of its sampler: the mean ratio is "
+                f"The density of {failed[0].case!r} does not match its sampler: the mean ratio is "
                 f"{mean:.4g}, not 1. Do not trust the bound before this is explained."
             )
         worst = max(above, key=lambda result: result.measured.epsilon - result.certified)
@@ -252,7 +252,7 @@ def _observe(
     for label in case.labels:  # one problem per class in one-vs-rest, each with its own noise
         old, new = case.objective(case.old, label), case.objective(case.new, label)
         released = transcript(case, old, runs, streams[0], charge), transcript(case, new, runs, streams[1])
-        charge = None  # the first charge covers all outputs, whose number the facts state
+        charge = None  # the first charge covers all outputs
         paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
         log_ratios += [log_density(case, old, part) - log_density(case, new, part) for part in released]
         lean += [matched_filter(case, part, *paths) for part in released]

@@ -146,7 +146,7 @@ def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
     """A record and a record of zeros, with a penalty so small that the Jacobian is most of the bound."""
     return Case(
         name="penalty, norm, Jacobian",
-        about="a record against none, tiny penalty",
+        about="a record and a record of zeros, tiny penalty",
         method=PenaltyPerturbation(penalty=1 / (2 * k), dual_step=1 / (4 * k), noise=NormNoise(rate=rate)),
         old=(1.0,),
         new=(0.0,),

@@ -79,7 +79,7 @@ def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Arr
 
 @dataclass(frozen=True)
 class Draft:
-    """A run without the factors of its noise; eta and relative, the noise's shape, are (sites, rounds)."""
+    """A run whose noise factors are not chosen yet; `eta` and `relative` are (sites, rounds)."""
 
     run: RunFacts
     samples: Array
@@ -158,9 +158,9 @@ def _near(draft: Draft, factor: Array, delta: float) -> Array:
 
 
 def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: float) -> Array | None:
-    """The smallest factors that are `within` the budget, up to a ratio `_CLOSE`; None if none is.
+    """The smallest factors that are `within` the budget, up to a ratio `_CLOSE`; None if no factor is.
 
-    This needs that more noise never costs more.
+    The search assumes that more noise never costs more.
     """
     high = start
     while not np.all(ok := within(high)):
@@ -229,7 +229,7 @@ def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Ar
 
 
 def _renyi_factors(D: Array, x: Array, relative: Array, epsilon: Array, delta: float, K: int) -> Array:
-    """The factor from Renyi divergences at the best of some orders, after the Jacobian's cost."""
+    """The factor from Renyi divergences at the best of some orders; they include the Jacobian's cost."""
     q = _COARSE
     move = np.sum((D / relative) ** 2, axis=-1)[..., None]
     bent = np.sum(bounds.jacobian_renyi(q, x[..., None]), axis=-2)

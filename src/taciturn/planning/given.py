@@ -1,4 +1,4 @@
-"""Plans without a search: for the user's own method, checked against the budget, or without privacy."""
+"""Plans that need no search: for a method that the user gives, and for runs without privacy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _plan_any(request: PlanRequest) -> Plan:
 
 
 _PLANNERS: dict[type, Callable[[PlanRequest], Plan]] = {MaskedDescent: plan_masked}
-"""The methods with a planner of their own."""
+"""The methods that have a separate planner."""
 
 
 def _plan(request: PlanRequest, method: Method, C: float, rho: float) -> Plan:
@@ -65,7 +65,7 @@ def _plan(request: PlanRequest, method: Method, C: float, rho: float) -> Plan:
         graph=request.graph,
         budget=request.budget,
         certificate=request.forecast(method, rounds, request.loss, C, rho, _TOL),
-        words="The method and its rounds are the user's own.",
+        words="The user chose the method and the number of rounds.",
     )
 
 

@@ -113,17 +113,17 @@ def _loss(request: PlanRequest) -> TrainingLoss:
 
 def _words(certificate: Certificate, whitened: bool, reason: str) -> str:
     sites, colluding = certificate.run.sites, certificate.run.colluding
-    where = "in whitened coordinates" if whitened else "in the rows' own coordinates"
+    where = "in whitened coordinates" if whitened else "in the original coordinates"
     if colluding is None:
         return (
-            f"Masked descent {where}, against all other sites together: each site's own noise protects its "
-            f"records. {reason}"
+            f"Masked descent {where}. Each site's noise alone protects its records, even if all other sites "
+            f"collude. {reason}"
         ).strip()
     wide = math.sqrt(sites / (sites - colluding))
     return (
-        f"Masked descent {where}: the sums carry {wide:.3g} times the noise of a trusted centre; with "
-        f"separate noise at each site it would be {math.sqrt(sites):.3g} times. The figure holds if at most "
-        f"{colluding} of the other {sites - 1} sites collude; if all of them do, epsilon is "
+        f"Masked descent {where}: the sums have {wide:.3g} times the noise of a trusted centre; with "
+        f"separate noise at each site they would have {math.sqrt(sites):.3g} times. Epsilon holds if at most "
+        f"{colluding} of the other {sites - 1} sites collude; if all of them collude, epsilon is "
         f"{format_cost(certificate.epsilon_against(None))}."
     )
 

@@ -70,21 +70,21 @@ def plan_penalty(request: PlanRequest) -> Plan:
         epsilon, delta = min(network.budget.epsilon), network.budget.delta
         raise ParameterError(
             f"`epsilon` = {format_given(epsilon)} at delta = {format_given(delta)} is out of reach: no "
-            f"penalty and noise are enough for the smallest site, with {network.samples.min()} rows."
+            f"penalty and noise protect the smallest site enough; it has {network.samples.min()} rows."
         )
     baseline = rehearsal.baseline() if rehearsal and request.baseline is not False else None
     return _plan(request, chosen, proxy.origin, tried, baseline)
 
 
 def public_spectrum(request: PlanRequest) -> tuple[Array, Array]:
-    """Eigenvalues of the Hessian on the public rows; squared components of the solution along each."""
+    """Eigenvalues of the Hessian on public rows; the solution's squared component along each eigenvector."""
     return _proxy(request, _network(request), full=False).spectrum(request.loss)
 
 
 def forecast_penalty(request: PlanRequest) -> float:
     """The forecast excess loss of the best shape with Gaussian noise; inf if no noise is enough.
 
-    If whitened coordinates may be used, the smaller of the forecasts with and without them.
+    If the plan may use whitened coordinates, it is the smaller of the forecasts with and without them.
     """
     network, run = _network(request), _run_facts(request)
     rows = _proxy(request, network, full=False)
@@ -216,7 +216,7 @@ def _round_numbers(request: PlanRequest, moments: int) -> tuple[int, ...]:
 
 
 def _first_feasible(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Trial, ...]]:
-    """The first shape within the budget: the nearly best one with the fewest rounds, then by forecast."""
+    """The first shape within the budget, in the order of `fewest_rounds`, and the trials."""
     drawn = (drawer(shape) for shape in fewest_rounds(ranked, _GOOD))
     chosen = next((blueprint for blueprint in drawn if blueprint is not None), None)
     return chosen, tuple(Trial(shape, score, None, None) for score, shape in ranked)

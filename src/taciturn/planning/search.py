@@ -67,7 +67,7 @@ def _best(scores: Array) -> int:
 
 
 def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
-    """The shapes, best first; but of those within `slack` of the best, the one with fewest rounds leads."""
+    """The shapes, best first; but first comes the one with fewest rounds within `slack` of the best."""
     if not ranked:
         return []
     good = [shape for score, shape in ranked if score <= slack * ranked[0][0]]
@@ -76,8 +76,8 @@ def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
 
 
 def _grid(network: PlannedNetwork, run: RunFacts, shape: RunShape) -> list[RunShape]:
-    """A coarse grid of shapes. The smallest pull is one at which a sample's bend (its effect on the Jacobian)
-    is about 2."""
+    """A coarse grid of shapes. At the smallest pull, the bend of a sample (its effect on the Jacobian) is
+    about 2."""
     lightest = float(np.min(network.pulls(shape) * network.samples))
     low = max(run.loss.curvature_bound, 1e-3) / lightest / 2
     return [

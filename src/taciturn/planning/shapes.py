@@ -23,7 +23,7 @@ class RunShape:
     pull : the mean over the sites of kappa(1) = 2 eta(1) V / C, which pulls a site's model to its neighbours.
     growth : the penalty grows by this factor each round: eta(t) = eta(1) growth^(t-1).
     tilt : noise / penalty is multiplied by this factor each round.
-    balanced : True if eta_i V_i B_i is the same at every site; False if eta_i is.
+    balanced : True if eta_i V_i B_i is the same at every site; False if eta_i itself is.
     """
 
     rounds: int
@@ -34,7 +34,7 @@ class RunShape:
     balanced: bool = False
 
     def relative(self) -> Array:
-        """The noise of each round divided by that of the first round, (rounds,)."""
+        """The noise of each round divided by the noise of the first round, (rounds,)."""
         return np.asarray(self.tilt ** np.arange(self.rounds))
 
 

@@ -1,4 +1,4 @@
-"""Whitened coordinates for penalty perturbation: whether a plan may use them, and the rows in them."""
+"""Whitened coordinates for penalty perturbation: whether a plan may use them, and the proxy rows in them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def raw_reason(request: PlanRequest) -> str:
     if request.budget.delta == 0:
         return "moments of the rows are never pure, and delta is 0"
     if request.outputs > 1:
-        return "every class would release moments of its own"
+        return "every class would have to release separate moments"
     if request.data_norm not in (None, 1.0):
         return "rows must have norm at most 1"
     if request.additive:
