@@ -41,7 +41,7 @@ def test_every_fit_needs_a_file_of_its_own(rows, quick, tmp_path):
     model = PrivateLogisticRegression(ledger=str(tmp_path / "a.sqlite"), **quick).fit(X, y)
     with pytest.raises(ParameterError, match=r"`ledger` must be a new file; .* exists"):
         model.fit(X, y)
-    with pytest.raises(ParameterError, match="Every fit spends again"):
+    with pytest.raises(ParameterError, match="Every fit spends budget again"):
         cross_val_score(model, X, y, error_score="raise")
 
 

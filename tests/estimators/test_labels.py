@@ -77,7 +77,7 @@ def test_another_type_is_one_clear_error_and_shows_no_label(rows, classes, y, wo
         (["Yes", "No", "Yes"], "no label is 'no', but some labels differ from it only in case or spaces"),
         (["Yes", "no", "no"], "no label is 'yes', but some labels differ"),
         ([" yes", "no", "no"], "no label is 'yes', but some labels differ"),
-        (["ja", "nein", "ja"], r"`classes` must be those of `y`: no label is one of \['no', 'yes'\]"),
+        (["ja", "nein", "ja"], r"must contain the labels of `y`; no label is one of \['no', 'yes'\]"),
     ],
 )
 @pytest.mark.parametrize("kind", [str, object])

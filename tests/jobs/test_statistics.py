@@ -69,4 +69,4 @@ def test_evaluate_says_how_many_rows_get_no_answer_and_wants_a_certificate(study
     assert run(arguments) == ExitCode.FAILED
     assert "or `public` must be True; got LoadedModel" in capsys.readouterr().err
     assert run([*arguments, "--public"]) == 0
-    assert "the scored model is public, as its user says" in capsys.readouterr().out
+    assert "the user declared that the scored model is public" in capsys.readouterr().out

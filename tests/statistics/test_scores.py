@@ -211,7 +211,7 @@ def test_model_without_a_certificate_is_refused(trained):
             tt.private_score(model, X, y, **options)
         assert "\n" not in str(error.value)
         found = tt.private_score(model, X, y, public=True, **options)
-        assert "the scored model is public, as its user says" in found.certificate.statement()
+        assert "the user declared that the scored model is public" in found.certificate.statement()
 
 
 def test_an_additive_model_with_another_encoder_is_refused(trained):

@@ -33,6 +33,6 @@ def ledger_file(ledger: Any, seed: int | None) -> LedgerFile | None:
     if Path(file.path).exists():
         raise ParameterError(
             f"`ledger` must be a new file; {fspath(file.path)} exists. Every fit spends "
-            "again and needs its own ledger."
+            "budget again, and needs a new ledger."
         )
     return file

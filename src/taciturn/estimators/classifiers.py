@@ -18,7 +18,7 @@ from ..objective.losses import Logistic, Loss, SmoothHinge
 from .base import PrivateLinearModel
 from .labels import class_weights, has_missing, places, public_labels, weights_mark
 
-READ_OFF = "the list of classes was read off the labels, and is taken to be public"
+READ_OFF = "the list of classes was taken from the labels, and is assumed to be public"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -68,7 +68,7 @@ def _check_spelling(known: NDArray[Any], labels: NDArray[Any], found: NDArray[np
             "differ from it only in case or spaces."
         )
     if len(absent) == len(known) and len(labels):
-        raise DataError(f"`classes` must be those of `y`: no label is one of {known.tolist()}.")
+        raise DataError(f"`classes` must contain the labels of `y`; no label is one of {known.tolist()}.")
 
 
 def _spelt(label: Any) -> str | None:

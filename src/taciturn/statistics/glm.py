@@ -219,7 +219,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[RegressionQuestion, PublicTable, Any, int]:
         if self.formula is not None:
             if y is not None:
-                raise ParameterError("`y` must not be given with a formula: the table holds it.")
+                raise ParameterError("`y` must not be given with a formula: the table contains it.")
             names = () if site is None else tuple(str(one) for one in np.unique(np.asarray(site)))
             self.site_names_ = names or tuple(f"{k + 1}" for k in range(self.sites))
             question, public = self._asked(names, persons)
@@ -236,7 +236,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         """The formula as a question, and the public facts of its table; raises if the two do not match."""
         wrong = [name for name in ("bounds", "outcome", "names") if getattr(self, name) is not None]
         if wrong:
-            raise ParameterError(f"`{wrong[0]}` must not be given with a formula: the schema says it.")
+            raise ParameterError(f"`{wrong[0]}` must not be given with a formula: the schema states it.")
         entry = {"kind": "glm", "formula": self.formula, "family": self.family, "link": self.link}
         lists = {"indicators": list(self.indicators), "periods": [float(end) for end in self.periods]}
         (found,) = read_questions([entry | lists], several=False)

@@ -80,7 +80,7 @@ def _matrix(X: Any, y: Any) -> Array:
         rows = np.asarray(X, dtype=np.float64)
         rows = rows if y is None else np.column_stack([rows, np.asarray(y, dtype=np.float64)])
     except ValueError:
-        raise DataError("`X` and `y` must contain numbers, and as many rows as each other.") from None
+        raise DataError("`X` and `y` must contain numbers and have the same number of rows.") from None
     if rows.ndim != 2 or rows.size == 0:
         raise DataError(f"`X` must have rows and columns; got shape {np.shape(X)}.")
     return rows

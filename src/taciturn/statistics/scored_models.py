@@ -29,7 +29,7 @@ from ..privacy.certificate.certificate import Certificate
 from ..privacy.certificate.released import Released
 from ..privacy.ledger.pricing import check_proof
 
-PUBLIC = "the scored model is public, as its user says; how it was made was not checked"
+PUBLIC = "the user declared that the scored model is public; how it was made was not checked"
 _OURS = (PrivateLogisticRegression, PrivateLinearSVC, PrivateAdditiveClassifier)
 _STEPS = (BoundedEncoder, FeatureMap, PlainColumns, RowClipper)
 

@@ -184,10 +184,10 @@ def _features(
     checks.positive("data_norm", data_norm)
     if schema is None:
         if missing != "row":
-            raise ParameterError("`missing` belongs to a schema; leave it out without one.")
+            raise ParameterError("`missing` has no effect without a `schema`; leave it out.")
         X = np.asarray(table, dtype=np.float64)
         if X.ndim != 2 or not np.isfinite(X).all():
-            raise ParameterError("`table` must be rows of finite numbers where there is no `schema`.")
+            raise ParameterError("`table` must contain rows of finite numbers if there is no `schema`.")
         counts = [CellCounts(f"column {k}", len(X), 0, 0, 0) for k in range(X.shape[1])]
         bars = [tuple(np.histogram(values, _CELLS)[0].tolist()) for values in X.T]
         return X, [CheckedColumn(*pair) for pair in zip(counts, bars, strict=True)]

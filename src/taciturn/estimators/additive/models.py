@@ -41,7 +41,7 @@ class AdditiveModel(PrivateLinearModel):
     def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
         """Train across sites, as `PrivateLogisticRegression.fit`; `X` is a table with the schema's columns.
 
-        Missing values are allowed. With curves, a missing value has an effect of its own in each column. With
+        Missing values are allowed. With curves, a missing value has a separate effect in each column. With
         straight lines, it counts as the middle of its range.
         """
         if self.data_norm != 1.0:
@@ -52,7 +52,7 @@ class AdditiveModel(PrivateLinearModel):
         rows = len(take_columns(schema.names, X)[schema.names[0]])
         units = rows if person is None else len(np.unique(np.asarray(person)))
         knots = self._knots(schema, units, self.sites if site is None else len(np.unique(np.asarray(site))))
-        missing = "indicator" if knots > 1 else "field"  # lines: too few records for indicators
+        missing = "indicator" if knots > 1 else "field"  # lines: too few records to learn indicators
         self.encoder_ = BoundedEncoder(schema, curves=knots, missing=missing)
         super().fit(self.encoder_.lazy_rows(X), y, site, person)
         self.n_features_in_ = len(schema)
