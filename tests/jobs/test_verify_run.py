@@ -35,7 +35,7 @@ def test_unchanged_run_folder_verifies(copied, capsys):
     assert run(["verify", str(copied)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "ok certificate.json" in said and "ok ledger.sqlite" in said
-    assert "is the average of what trace.npz says was released last" in said
+    assert "is the average of the last releases in trace.npz" in said
 
 
 def _edit(path, key, change):

@@ -1,4 +1,4 @@
-"""Job: what several sites are asked. Its keys are those that `taciturn train` and `taciturn site` share.
+"""Job: a task for several sites. It has the keys that `taciturn train` and `taciturn site` share.
 
 Everything in a job is public. The owner's file, not the job, says where the rows are.
 """
@@ -101,18 +101,18 @@ class Job(Facts):
         share one budget.
     epsilon, delta : what the whole run may cost any one record, or person.
     large_delta : allows a delta above 1 / (number of records or persons).
-    colluding : how many of the other sites may collude; left out: all of them.
-    unit, person : what one promise covers; a "person" needs the column with the person's id. All rows of
+    colluding : how many of the other sites may collude; by default all of them.
+    unit, person : what the guarantee protects; "person" needs the column with the person's id. All rows of
         a person must be at one site.
     method : "penalty", where each site protects its rows by itself, or "masked": the sites add up
         masked sums, of which only the total is visible. A job with `colluding` is masked.
     whiten : for "penalty" in a network: the first rounds release noisy moments of the rows, at a cost of mu =
         `whiten`; the later rounds use the whitened coordinates. Masked jobs choose this cost themselves.
     schema, label : the public facts about the tables, and the column to learn.
-    intercept : whether the model has a constant; it is inside the bound on the rows.
+    intercept : whether the model has a constant; the bound on the norm of a row includes it.
     missing : what becomes zero if a value is missing: the whole "row", or only its "field"; "indicator" also
         marks the field as missing. By default "row"; "indicator" in a job with `encoding`.
-    encoding : curves and surfaces of the numbers; left out: the effect of a number is a straight line.
+    encoding : curves and surfaces of the numbers; by default the effect of a number is a straight line.
     graph, links : the links between sites: the name of a family, or pairs of site names.
     seed : makes the noise reproducible, for rehearsals; all results are marked `simulated`.
     """
@@ -210,7 +210,7 @@ class Job(Facts):
         return self
 
     def _check_label(self, label: Label) -> None:
-        """Check that classifiers, and only they, have classes, and that the columns differ."""
+        """Check that classifiers have classes, that regressions have none, and that the columns differ."""
         told = (label.classes is not None) + (label.positive is not None)
         if told != (self.loss.kind != "regression"):
             raise ValueError(

@@ -79,7 +79,7 @@ def read_tables(
 ) -> JobTables:
     """Read these columns of the sites' tables. Only the number of rows or persons is derived from them.
 
-    numbers : columns that are only ever read as numbers.
+    numbers : columns that are needed as numbers only.
     """
     columns: dict[str, Any] = {name: [] for name in names}
     sites: list[str] = []
@@ -157,7 +157,7 @@ def make_encoder(job: Job, *, intercept: bool = False, units: int | None = None)
 
 
 def chosen_map(job: Job, units: int | None) -> tuple[int, int]:
-    """(curves, surfaces) of `[encoding]`; "auto" is decided by public numbers alone."""
+    """(curves, surfaces) of `[encoding]`; public numbers alone decide "auto"."""
     from ..data.features.blind_choice import schema_map
 
     told = [site.samples for site in job.sites]

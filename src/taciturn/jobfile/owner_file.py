@@ -103,7 +103,7 @@ class OwnerFile(Facts):
 
     rows : for the name of each site its file, or `{ data = "south.csv", csv = { separator = ";" } }`, or
         `{ database = { url = "...", query = "SELECT ..." } }`.
-    csv : how the CSV files are written; a site may have its own.
+    csv : how the CSV files are written; a site may have different settings.
     budget : a file to which each run on these rows is charged, in full and in advance; see `taciturn.Budget`.
     """
 

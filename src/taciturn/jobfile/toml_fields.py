@@ -14,7 +14,7 @@ from ..objective.losses import SHIPPED, Loss
 from ..privacy.noise import NOISES, GaussianNoise, NormNoise
 
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
-"""The pattern of a site's name: that of a label in a host name."""
+"""The pattern of a site's name, the same as for a label in a host name."""
 
 LISTED = BeforeValidator(lambda entry: tuple(entry) if isinstance(entry, list) else entry)
 """Turns a TOML list into a tuple, which frozen models need."""

@@ -1,4 +1,4 @@
-"""The HTML report of a run, the privacy claim first: for `taciturn train`, or for one site of a network."""
+"""The HTML report of `taciturn train`, or of one site of a network. It begins with the privacy claim."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def site_report(site: Site) -> ReportData:
         provenance={"job": job.hash.hex(), "versions": dict(certificate.run.versions)},
     )
     if not asked and job.encoding is not None:
-        from ..estimators.model_file import load_model  # heavy, and questions have no model
+        from ..estimators.model_file import load_model  # slow to import, and questions have no model
 
         data = replace(data, **_effects(load_model(site.state / MODEL)))
     if data.network is None:
@@ -78,14 +78,14 @@ def site_report(site: Site) -> ReportData:
 
 
 def write_site_report(site: Site) -> Path:
-    """report.html in the state folder of a site whose run is over, and the answers to its questions."""
+    """Write report.html, and the answers to questions, to the state folder of a site whose run is over."""
     if site.job.kind != TRAIN:
         _write_site_answers(site)
     return write(site_report(site), site.state / REPORT)
 
 
 def _write_site_answers(site: Site) -> None:
-    """The answers of a site's run beside its result.json; they follow from it."""
+    """Write the answers of a site's run beside result.json, from which they are computed."""
     job = site.job
     totals = np.array(json.loads((site.state / RESULT).read_text(encoding="utf-8"))["totals"])
     certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""A site's own model, close to the joint one, in a file beside the site's rows or in its own folder.
+"""Write a site's own model, which is close to the joint model, beside the site's rows or to its state folder.
 
-It is made from the site's rows without noise, so it is written to a place of their owner, never to the
-folder of a run, whose files may be published.
+The own model is made from the site's rows without noise. So it is stored with the rows, never in the folder
+of a run, whose files may be published.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOT_TO_BE_SHARED = "not to be shared: made from this site's rows without noise, 
 
 
 def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
-    """The own model of every site of a trained job, beside the site's table: north.csv.own-model.json.
+    """Write each site's own model of a trained job beside the site's table: north.csv.own-model.json.
 
     If a site's rows are in a database, its model is beside the job: north.own-model.json.
     """
@@ -39,7 +39,7 @@ def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
 
 
 def personalise_site(site: Site) -> Path:
-    """A site's own model, after its run, in its state folder."""
+    """Write a site's own model to its state folder, after its run."""
     job, joint = site.job, load_model(site.state / MODEL)
     path = site.state / OWN
     if job.label is None and isinstance(site.rows.path, Path):
@@ -47,7 +47,7 @@ def personalise_site(site: Site) -> Path:
         save_model(joint.personalise(X, y), path)
         return path
     if job.label is None:
-        raise SiteError(f"the job {job.name} has no `label`, so there is no own model to make.")
+        raise SiteError(f"the job {job.name} has no `label`, so it has no own models.")
     tables = read_tables(job, [site.rows], [*job.schema_.names, job.label.column])
     save_model(joint.personalise(tables.columns, targets(job.label, tables)), path)
     return path

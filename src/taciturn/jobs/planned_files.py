@@ -1,6 +1,6 @@
-"""A plan as files to begin with: a training job, or a network's job and one site file for each site.
+"""Write a plan as job files to start from: a training job, or a network's job and a file for each site.
 
-They are valid. What a plan cannot know, such as where the rows are, has a placeholder.
+The files are valid. Facts that a plan cannot know, such as the place of the rows, are placeholders.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _names(found: Plan) -> list[str]:
 
 
 def _loss(found: Plan) -> dict[str, Any]:
-    """The loss as written in files. Instead of softmax they say logistic, and list the classes."""
+    """The loss as written in files. Files state softmax as the logistic loss with a list of classes."""
     return {"kind": "logistic"} if isinstance(found.loss, Softmax) else write_loss(found.loss)
 
 

@@ -50,14 +50,14 @@ def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[Interru
     if any(path.name not in known and path.suffix != PART for path in folder.iterdir()):
         raise ParameterError(
             f"`--out` must be a new or empty folder; {folder} is not empty. Another run on the "
-            "same rows spends again and needs its own folder."
+            "same rows spends budget again, and needs a new folder."
         )
     found = [InterruptedRun(path, _certificate(path, delta)) for path in ledgers if path.stat().st_size]
     spent = [run for run in found if run.certificate.rounds]
     if spent and not again:
         raise LedgerError(
-            f"{spent[-1].ledger}: the run before this one was {spent[-1].words()}, and left no model. "
-            "`--again` keeps that ledger and starts a new run; both costs then add up."
+            f"{spent[-1].ledger}: the previous run was {spent[-1].words()}, and left no model. "
+            "`--again` keeps its ledger and starts a new run; both costs then add up."
         )
     return spent
 
@@ -71,7 +71,7 @@ def _certificate(path: Path, delta: float) -> Certificate:
 
 
 def set_aside(folder: Path) -> None:
-    """Make room for a new ledger: rename an old one with charges, and delete one without."""
+    """Make room for a new ledger: rename an old ledger with charges, and delete an empty one."""
     from ..privacy.ledger.disk import SqliteLedger
 
     path = folder / LEDGER
@@ -99,7 +99,7 @@ def write_results(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def write_answers(folder: Path, answers: Sequence[PrivateAnswer], kinds: Sequence[str]) -> list[Path]:
-    """Write every answer as text, HTML, CSV and, if it has one, a picture."""
+    """Write every answer as text, HTML and CSV, and as a picture if the answer has one."""
     written = []
     for k, (kind, answer) in enumerate(zip(kinds, answers, strict=True), start=1):
         name = kind if len(answers) == 1 else f"{k}-{kind}"

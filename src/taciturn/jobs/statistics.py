@@ -1,6 +1,6 @@
-"""What can be done with a job besides training: noisy scores and descriptions, questions, a check.
+"""Use a job for other purposes than training: noisy scores and descriptions, questions, and a check.
 
-The check is for the owner of the rows: nothing is trained, spent or written by it.
+The check is for the owner of the rows: it trains, spends and writes nothing.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def evaluate_job(
     bins: int = 20,
     public: bool = False,
 ) -> PrivateScore:
-    """Score a model on the tables of a job; delta, colluding, person and budget are those of the job.
+    """Score a model on the tables of a job. The job sets delta, colluding, person and budget.
 
-    `public` states that a model without a certificate was made without these tables.
+    `public` declares that a model without a certificate was made without these tables.
     """
     job, folder = read_job(Path(path)), Path(path).parent
     if job.label.told is None:
@@ -56,7 +56,7 @@ def evaluate_job(
 
 
 def describe_job(path: str | PathLike[str], *, epsilon: float, bins: int = 20) -> PrivateDescription:
-    """Describe the columns of a job's schema; delta, colluding, person and budget are those of the job."""
+    """Describe the columns of a job's schema. The job sets delta, colluding, person and budget."""
     job, folder = read_job(Path(path)), Path(path).parent
     tables = read_tables(job, job.files(folder), job.schema_.names)
     with job.spending(folder):
@@ -104,7 +104,7 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
 
 
 def check_tables(job: TrainingJob, folder: Path) -> dict[str, TableCheck]:
-    """The check of every site's table by the site's name, in the order of the job."""
+    """Check the table of every site; the results are keyed by site name, in the order of the job."""
     names = [*job.schema_.names, job.label.column]
     tables = {file.site.name: read_tables(job, [file], names) for file in job.files(folder)}
     total = sum(table.units for table in tables.values())
@@ -115,7 +115,7 @@ def _check(job: TrainingJob, tables: JobTables, total: int) -> TableCheck:
     labels = tables.columns[job.label.column]
     _, known = read_labels(job.label, labels)
     label = None
-    if job.label.positive is None:  # else every value is a label
+    if job.label.positive is None:  # with `positive`, every value is a valid label
         counts = count_column(label_type(job.label), labels)
         label = CheckedColumn(counts, (), (counts.losses(),) if counts.many_lost else ()), ~known
     return examine(

@@ -25,7 +25,7 @@ class TrainingSite(JobSite, RowsEntry):
 
 
 class OwnedJob(Job):
-    """A job whose tables are all on one machine; csv, budget : their owner's settings for all of them."""
+    """A job with all tables on one machine; `csv` and `budget` are the owner's settings for all tables."""
 
     epsilon: float = Field(gt=0)
     csv: CsvFacts = Field(default_factory=CsvFacts)
@@ -40,7 +40,7 @@ class OwnedJob(Job):
     def _check_owned(self) -> Self:
         if (k := first_repeated(site.database or Path(str(site.data)) for site in self.sites)) is not None:
             raise ValueError(
-                f"`sites.{k}.data` must be a file, or a query, of its own: each record is at one site only"
+                f"`sites.{k}.data` must differ from the data of all other sites: a record is at one site"
             )
         for k, site in enumerate(self.sites):
             if site.csv is not None and not str(site.data).lower().endswith(".csv"):
@@ -90,7 +90,7 @@ class TrainingJob(OwnedJob):
         if self.kind != TRAIN:
             raise ValueError(f"`kind` must be 'train' here; `taciturn ask` reads jobs of kind {self.kind!r}")
         if self.rounds is not None and self.max_rounds is not None:
-            raise ValueError("`max_rounds` must be left out where `rounds` is given")
+            raise ValueError("`max_rounds` must be left out if `rounds` is given")
         for name in {"noise", "effort"} & self.model_fields_set if self.colluding is not None else ():
             raise ValueError(f"`{name}` must be left out with `colluding`: it belongs to method 'penalty'")
         return self
@@ -126,7 +126,7 @@ def _read(path: Path, model: type[Owned]) -> Owned:
 
 
 def _with_owner(path: Path, text: str, entries: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a job, and those of its owner's file; neither may have a key of the other."""
+    """The keys of a job and of its owner's file together. A key in the wrong file is an error."""
     found = entries.get("sites")
     sites = [site for site in found if isinstance(site, dict)] if isinstance(found, list) else []
     theirs: list[tuple[str | int, ...]] = [(key,) for key in ("csv", "budget") if key in entries]

@@ -1,4 +1,4 @@
-"""Whether the files of a run fit together: model, certificate, ledger, trace; and a site's signed statement.
+"""Check that the files of a run belong together: model, certificate, ledger, trace, and signed statement.
 
 This shows that no single file was changed. A forger who rewrites all files can make them agree. Only the
 signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere, protects against that.
@@ -52,8 +52,8 @@ def _check_result(folder: Path, certificate: Certificate) -> list[str]:
     except CertificateError as error:
         raise CertificateError(f"{path}: was changed, or belongs to another run: {error}") from error
     return [
-        f"{RESULT}: its totals are those that {CERTIFICATE} was written for; its answers, which follow from "
-        "the totals and the job, were not computed again"
+        f"{RESULT}: {CERTIFICATE} was written for these totals; the answers, which are computed from the "
+        "totals and the job, were not computed again"
     ]
 
 
@@ -77,8 +77,8 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
     path = next((folder / name for name in (LEDGER, STORE) if (folder / name).exists()), None)
     if path is None:
         if certificate.head is not None:
-            raise LedgerError(f"{folder / LEDGER}: is missing; the certificate names its last row.")
-        return ["no ledger: the certificate does not name one either"]
+            raise LedgerError(f"{folder / LEDGER}: is missing, but the certificate names its last row.")
+        return ["no ledger: the certificate names no ledger"]
     if certificate.head is None:
         raise CertificateError(f"{path}: is not the ledger of {CERTIFICATE}, which names no ledger.")
     given = certificate.delta, certificate.released, certificate.form
@@ -93,7 +93,7 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
         compare(json.loads(certificate.to_json()), document(fresh))
     except CertificateError as error:
         raise LedgerError(f"{path}: does not agree with {CERTIFICATE}: {error}") from error
-    return [f"{path.name}: {certificate.head.rows} rows with a valid hash chain; the certificate follows"]
+    return [f"{path.name}: {certificate.head.rows} rows with a valid hash chain; they give the certificate"]
 
 
 def _check_model(folder: Path, certificate: Certificate) -> list[str]:
@@ -106,24 +106,24 @@ def _check_model(folder: Path, certificate: Certificate) -> list[str]:
     digest = hashlib.sha256((folder / CERTIFICATE).read_bytes()).hexdigest()
     if isinstance(model.certificate, str) and model.certificate != digest:
         raise CertificateError(
-            f"{folder / MODEL}: belongs to another run: it names another certificate than {CERTIFICATE}."
+            f"{folder / MODEL}: belongs to another run: the certificate that it names is not {CERTIFICATE}."
         )
     if isinstance(model.certificate, dict) and model.certificate != json.loads(certificate.to_json()):
-        raise CertificateError(f"{folder / MODEL}: contains another certificate than {CERTIFICATE}.")
+        raise CertificateError(f"{folder / MODEL}: contains a certificate that differs from {CERTIFICATE}.")
     try:
         check_model(certificate, model)
     except CertificateError as error:
         raise CertificateError(
             f"{folder / MODEL}: was changed, or belongs to another run: {error}"
         ) from error
-    named = f"is the one that {CERTIFICATE} was written for" if certificate.form > 1 else ""
+    named = f"is the model that {CERTIFICATE} was written for" if certificate.form > 1 else ""
     traced = _check_trace(folder, model)
     said = " and ".join(part for part in (named, traced) if part)
     return [f"{MODEL}: {said}"] if said else []
 
 
 def _check_trace(folder: Path, model: Model) -> str:
-    """Check that the coefficients are the average of what the sites released last."""
+    """Check that the coefficients are the average of the sites' last releases."""
     path, weights = folder / TRACE, model.run.get("weights")
     if not path.exists() or weights is None:
         return ""
@@ -140,7 +140,7 @@ def _check_trace(folder: Path, model: Model) -> str:
             f"{folder / MODEL}: was changed, or belongs to another run: its coefficients are not the average "
             f"of the releases in {TRACE}."
         )
-    return f"is the average of what {TRACE} says was released last"
+    return f"is the average of the last releases in {TRACE}"
 
 
 def _average(released: Any, model: Model, weights: Any) -> tuple[Any, Any]:
@@ -162,7 +162,7 @@ def _near(found: Any, stated: Any) -> bool:
 
 
 def _check_statement(folder: Path) -> list[str]:
-    """For a site of a network: check that its files are those in its statement, but not the signature."""
+    """For a site of a network: check its files against its statement. The signature is not checked."""
     path = folder / STATEMENT
     if not path.exists():
         return []
