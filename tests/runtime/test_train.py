@@ -109,5 +109,5 @@ def test_a_failed_solve_is_charged_and_reveals_nothing(problem, ring, tmp_path, 
     with SqliteLedger(path, readonly=True) as kept:
         assert kept.columns(0).t.tolist() == [1] and kept.aborted
         certificate = Certificate.from_ledger(kept, delta=1e-5)
-    assert ABORTED in certificate.run.marks and "NOTE: a solve gave up" in certificate.statement()
+    assert ABORTED in certificate.run.marks and "NOTE: the solver failed" in certificate.statement()
     Certificate.from_json(certificate.to_json()).verify()

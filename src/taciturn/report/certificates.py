@@ -108,8 +108,8 @@ def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Cos
     words = {
         "renyi": (
             f"ε at δ = {power(delta)}",
-            "All rounds together, counted exactly where all noise is Gaussian and by Rényi divergence "
-            f"elsewhere. Except for a chance of {format_odds(delta)}, the probability of anything visible "
+            "All rounds together: computed exactly if all noise is Gaussian, otherwise by Rényi divergence."
+            f" Except for a chance of {format_odds(delta)}, the probability of anything visible "
             "changes by at most the factor exp(ε).",
         ),
         "pure": (
@@ -134,7 +134,7 @@ def _accounting(
     bounded = {name: cost[key] for name, cost in costs.items() if np.isfinite(cost[key]).all()}
     curves = [_curve(name, cost) for name, cost in bounded.items()]
     ranged = any(curve.low[-1] < 0.99 * curve.high[-1] for curve in curves if len(curve.low))
-    note = "Line: the site that spent most. Shaded: down to the site that spent least." if ranged else ""
+    note = "Line: the site that spent most. Shaded area: all other sites." if ranged else ""
     return Accounting(
         key,
         short,

@@ -1,6 +1,6 @@
 """Write a certificate as a YAML entry for the public registry of deployments of differential privacy.
 
-The fields are those of the registry's own template (github.com/opendp/deployments-registry-data). Fields that
+The fields are those in the registry's template (github.com/opendp/deployments-registry-data). Fields that
 do not follow from a certificate, such as the intended use, are left empty, and a comment says so.
 """
 
@@ -41,9 +41,9 @@ def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = N
         "variant": "Pure DP" if pure else "Approximate DP",
         "domain": f"records counted in {run.dimension} tables with public cells" if counting else rows,
         "unit": f"{run.unit}-level",
-        "unit_details": f"{run.relation}; the promise covers {covers(certificate)}",
+        "unit_details": f"{run.relation}; the guarantee protects {covers(certificate)}",
         "units": certificate.units,
-        "theorems": "; ".join(assumptions.theorems(certificate)),
+        "theorems": " ".join(assumptions.theorems(certificate)),
         "model": "Central" if central else "Distributed",
         "status": assumptions.status(certificate),
         "trust": f"It holds against {holds_against(certificate)}.",

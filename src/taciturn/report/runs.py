@@ -52,7 +52,7 @@ def from_runs(
 def _charts(runs: Mapping[str, Run]) -> list[Chart]:
     """The charts of all quantities that the runs recorded."""
     repeats = max(run.consensus_gap.shape[0] for run in runs.values())
-    note = f"Mean of {repeats} repeats; shaded, from the lowest to the highest." if repeats > 1 else ""
+    note = f"The line is the mean of {repeats} repeats; the area is their range." if repeats > 1 else ""
     gaps = {
         name: run for name, run in runs.items() if run.consensus_gap.any()
     }  # after masked sums all sites agree

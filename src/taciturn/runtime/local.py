@@ -133,7 +133,7 @@ class LocalNetwork:
                 yield self.recorded
 
     def _begin(self, k: int) -> None:
-        """Put the first message of node k, which the loop has already charged."""
+        """Store the first message of node k, which the loop has already charged."""
         self.messages.put(k, next(self.loops[k]))
 
     def _go_on(self, k: int) -> None:

@@ -66,7 +66,7 @@ class Messages:
             return self._total[1]
 
     def known_to(self, own: range, vectors: Array) -> Array:
-        """For each site in `own`, the sum of its neighbours' vectors; `vectors` has those of all sites."""
+        """For each site in `own`, the sum of its neighbours' vectors; `vectors` has one for every site."""
         return self._add_up(self._cuts.index(own), vectors)
 
     def _add_up(self, k: int, vectors: Array) -> Array:

@@ -41,7 +41,7 @@ def run_charged(
         shared = SharedLedger(one) if facts.outputs > 1 else one
         while setup is not None:
             if (setup.run_facts(), setup.site_facts()) != (facts, sites):
-                raise ParameterError("`setups` must agree in all facts that set the charge; one differs.")
+                raise ParameterError("`setups` must agree in all facts that affect the charge; one differs.")
             runs.append(run_local(setup, ledger=shared, threads=threads, show=show))
             setup = next(coming, None)  # the rows of only one run at a time are in memory
     return [replace(run, ledger=one) for run in runs]

@@ -115,7 +115,7 @@ def prepare(
     if not isinstance(problem, SourcedProblem) or not problem.unread:
         return setup.on(problem)
     try:
-        setup.prepared  # noqa: B018 - every number that can be checked without the rows is
+        setup.prepared  # noqa: B018 - checks every number that does not depend on the rows
     except UnreadRowsError:
         return setup.on(problem.load())
     return setup

@@ -57,9 +57,7 @@ def test_run_gives_up_after_three_losses_in_the_same_round(attempts):
 
 
 def test_without_a_checkpoint_one_loss_is_enough(attempts):
-    with pytest.raises(
-        WorkerLost, match="after round 3, and the run with it; give the engine a `checkpoint`"
-    ):
+    with pytest.raises(WorkerLost, match="after round 3, so the run is lost; give the engine a `checkpoint`"):
         attempts(0, ends=False, checkpoint=False)
 
 

@@ -99,7 +99,7 @@ def test_ray_never_repeats_a_step_by_itself(joined, tmp_path):
     """Without a checkpoint a lost worker ends the run: nothing restarts it, nothing repeats its step."""
     problem = trapped_problem(tmp_path, armed="trap")
     (tmp_path / "trap").touch()
-    with pytest.raises(WorkerLost, match=r"after round \d+, and the run with it; give .* `checkpoint`"):
+    with pytest.raises(WorkerLost, match=r"after round \d+, so the run is lost; give .* `checkpoint`"):
         tt.simulate(problem, RING, PP, rounds=3, engine="ray")
     assert len((tmp_path / "sprung").read_text().split()) == 1
 

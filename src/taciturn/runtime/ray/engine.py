@@ -104,7 +104,7 @@ def _explain(start: int, reached: int, saver: Checkpoint | None) -> str:
         return "the workers did not start; `taciturn` must be installed on every node of the cluster."
     if saver is None:
         return (
-            f"a worker was lost after round {reached}, and the run with it; "
+            f"a worker was lost after round {reached}, so the run is lost; "
             "give the engine a `checkpoint` folder to resume from."
         )
     return (
