@@ -1,7 +1,7 @@
-"""Five hospitals that may not share patients learn who dies within 180 days.
+"""Five hospitals learn together which patients die within 180 days, without sharing their records.
 
-SUPPORT2: 9,105 seriously ill patients, measured by the third day. The certificate covers the whole run,
-against an observer who reads every message and controls four of the hospitals.
+The data are SUPPORT2: 9,105 seriously ill patients, with measurements up to the third day. The certificate
+covers the whole run, against an observer who reads every message and controls four of the hospitals.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import taciturn as tt
 
 
 def main(folder: Path = Path("taciturn-hospitals")) -> float:
-    """Train, compare, write a certificate and a report; the held-out accuracy."""
+    """Train at several budgets, write a certificate and a report, and return the held-out accuracy."""
     data = tt.data.load_support()
     rng = np.random.default_rng(0)
     hospital = np.array(["Beth", "Cleveland", "Durham", "Marshfield", "Ronald"])[
@@ -25,7 +25,7 @@ def main(folder: Path = Path("taciturn-hospitals")) -> float:
         model = tt.PrivateLogisticRegression(epsilon=epsilon, graph="ring", classes=[-1.0, 1.0])
         model.fit(X[~test], y[~test], site=hospital[~test])
         said = f"epsilon {model.certificate_.epsilon:5.3f} after {model.n_iter_} rounds"
-        print(f"{said}: {model.score(X[test], y[test]):.3f} of the test patients right")
+        print(f"{said}: test accuracy {model.score(X[test], y[test]):.3f}")
 
     model = tt.PrivateLogisticRegression(epsilon=3.0, graph="ring", classes=[-1.0, 1.0])
     model.fit(X[~test], y[~test], site=hospital[~test])

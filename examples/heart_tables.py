@@ -1,7 +1,7 @@
-"""Four hospitals with made-up tables, of the shape of the public heart-disease tables, and three jobs.
+"""Write tables and three jobs for four hospitals. The tables look like the public heart-disease tables.
 
-`python examples/heart_tables.py heart` writes heart/<hospital>.csv and heart/describe.toml, train.toml and
-evaluate.toml, all on this machine's ports from 7441 on. No row is about a real person.
+`python examples/heart_tables.py heart` writes heart/<hospital>.csv, and the jobs describe.toml, train.toml
+and evaluate.toml. The sites use ports of this machine, from 7441 on. All rows are made up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LABEL = '\n[label]\ncolumn = "disease"\nclasses = ["no", "yes"]\n'
 
 
 def patients(rows, seed):
-    """One hospital's table: disease is likelier for older men with angina; some values are missing."""
+    """The table of one hospital: disease is likelier for older men with angina; some values are missing."""
     rng = np.random.default_rng(seed)
     age, male = rng.normal(54, 9, rows).clip(25, 88).round(), rng.random(rows) < 0.65
     angina = rng.random(rows) < 0.35
@@ -54,7 +54,7 @@ def patients(rows, seed):
 
 
 def job(name, kind, epsilon, ports, more=""):
-    """What all four agree on."""
+    """The text of a job file, on which all four hospitals agree."""
     head = f'format = 2\nname = "{name}"\nkind = "{kind}"\nepsilon = {epsilon}\ncolluding = 1\n{more}'
     sites = "".join(
         f'\n[[sites]]\nname = "{hospital}"\nendpoint = "tls/127.0.0.1:{port}"\nsamples = {rows}\n'
@@ -64,7 +64,7 @@ def job(name, kind, epsilon, ports, more=""):
 
 
 def main(folder, ports=range(7441, 7445)):
-    """Tables and jobs; the digest of the model is filled in once there is one."""
+    """Write tables and jobs. Replace SHA256 in evaluate.toml by the digest of the model after training."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for seed, (hospital, rows) in enumerate(HOSPITALS.items()):

@@ -1,7 +1,7 @@
-"""Your own schedule, swept: noise that grows with the square root of the rounds, against the paper's.
+"""Compare a schedule of your own, which grows with the square root of the round, with the paper's schedule.
 
-Whatever is a positive number in every round, fixed before the run, is a schedule: a class with `__call__` and
-`bounded`. It goes into any method, and the ledger charges it round by round like every other.
+A schedule gives a positive number for every round, fixed before the run. It is a class with `__call__` and
+`bounded`. Every method accepts it, and the ledger charges it round by round like any other schedule.
 """
 
 import itertools
@@ -29,7 +29,7 @@ class Root:
 
 
 def make_problem(rows: int) -> tt.Problem:
-    """Five sites with made-up rows: no real person's privacy is spent."""
+    """A problem with five sites and made-up rows, so that no real person loses privacy."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 6))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
@@ -38,7 +38,7 @@ def make_problem(rows: int) -> tt.Problem:
 
 
 def main(folder: Path = Path("taciturn-gallery"), rows: int = 4000) -> dict[str, list[tuple[float, float]]]:
-    """Run every combination; (epsilon, mean loss) of each, by the kind of schedule."""
+    """Run every combination; return (epsilon, mean loss) of each run, by the kind of schedule."""
     problem = make_problem(rows)
     schedules = {"geometric": lambda rate: tt.Geometric(rate, 1.05), "root": Root}
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in schedules}
@@ -56,7 +56,7 @@ def main(folder: Path = Path("taciturn-gallery"), rows: int = 4000) -> dict[str,
 
 
 def draw(found: dict[str, list[tuple[float, float]]], folder: Path) -> None:
-    """Loss against epsilon, and the points that no other beats."""
+    """Plot loss against epsilon, and the Pareto front: the points that no other point beats."""
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     for (name, points), marker in zip(found.items(), "os", strict=True):

@@ -1,7 +1,7 @@
-"""Your own programs over masked sums: k-means and a median in expressions, a neural network as code.
+"""Three programs over masked sums: k-means and a median as expressions, and a neural network as Python code.
 
-`python examples/own_programs.py` runs all three. The class of a program is installed at every site that takes
-part; a job names it as "own_programs:KMeans" with the SHA-256 of this file.
+`python examples/own_programs.py` runs all three. Every site of a run must have this file installed. A job
+names a program as "own_programs:KMeans", with the SHA-256 of this file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from taciturn import expressions as ex
 
 
 class KMeans(tt.Program):
-    """Centres of clusters of rows in the unit ball: each round sums (x, 1) over the rows of every centre."""
+    """k-means of rows in the unit ball. Each round sums (x, 1) over the rows nearest to each centre."""
 
     def __init__(self, clusters=3, rounds=8, seed=0):
         self.clusters, self.rounds, self.seed = clusters, rounds, seed
@@ -34,14 +34,14 @@ class KMeans(tt.Program):
         return 0.5 * np.random.default_rng(self.seed).uniform(-1, 1, (self.clusters, self.width))
 
     def query(self, state):
-        """-|x - c|^2 / 2 = x.c - |c|^2 / 2 + const is largest for the nearest centre."""
+        """The nearest centre c of a row x has the largest x.c - |c|^2 / 2 = -|x - c|^2 / 2 + const."""
         C = self.centres(state)
         near = ex.first_largest(ex.affine(ex.columns(), "C", "b"))
         each = np.kron(np.eye(self.clusters), np.ones((self.width + 1, 1)))  # repeat each flag
         point = np.vstack(
             [np.eye(self.width + 1, self.width)] * self.clusters
         )  # x and a zero for every cluster
-        ones = np.tile(np.eye(self.width + 1)[-1], self.clusters)  # ... where a constant 1 goes
+        ones = np.tile(np.eye(self.width + 1)[-1], self.clusters)  # ... and a constant 1
         expression = ex.affine(near, "each") * ex.affine(ex.clip(ex.columns(), 1.0), "point", "ones")
         parameters = {"C": C, "b": -0.5 * (C * C).sum(axis=1), "each": each, "point": point, "ones": ones}
         return tt.Query(expression, parameters)
@@ -56,7 +56,7 @@ class KMeans(tt.Program):
 
 
 class Median(tt.Program):
-    """The median of the first column within [0, 1], by halving: is a value above the middle?"""
+    """The median of the first column, by bisection of [0, 1]: a round counts the values above the middle."""
 
     def __init__(self, rounds=12):
         self.rounds = rounds
@@ -84,7 +84,7 @@ HIDDEN, CLASSES = 24, 10
 
 
 def unpack(w, inputs):
-    """Weights and offsets of both layers, from one vector."""
+    """Split one vector into the weights and offsets of both layers."""
     first, second = inputs * HIDDEN, HIDDEN * CLASSES
     A, a = w[:first].reshape(HIDDEN, inputs), w[first : first + HIDDEN]
     B = w[first + HIDDEN : first + HIDDEN + second].reshape(CLASSES, HIDDEN)
@@ -92,7 +92,7 @@ def unpack(w, inputs):
 
 
 def row_gradient(row, parameters):
-    """The gradient of the cross entropy of one row, the label behind its features."""
+    """The gradient of the cross entropy of one row; the label is the last entry of the row."""
     x, label = row[:-1], int(row[-1])
     A, a, B, b = unpack(parameters["w"], len(x))
     hidden = np.tanh(A @ x + a)
@@ -105,7 +105,7 @@ def row_gradient(row, parameters):
 
 
 class SmallNetwork(tt.Program):
-    """A network of one hidden layer, by gradients that are clipped row by row: private code, installed."""
+    """A network with one hidden layer. `private` computes the gradient of a row, which is then clipped."""
 
     private = staticmethod(row_gradient)
 
@@ -138,7 +138,7 @@ def predicted(w, X):
 
 
 def digits(copies=1, seed=0):
-    """scikit-learn's digits as rows of norm at most 1, every fifth set aside."""
+    """scikit-learn's digits as rows of norm at most 1; every fifth row is held out."""
     found = load_digits()
     X = found.data / np.maximum(np.linalg.norm(found.data, axis=1, keepdims=True), 1e-9)
     test = np.arange(len(X)) % 5 == 0
@@ -149,7 +149,7 @@ def digits(copies=1, seed=0):
 
 
 def main(epsilon=8.0, rounds=120):
-    """All three programs; returns centres, median, and the accuracies of network, mapped and linear model."""
+    """Run all programs; return the centres, the median, and the accuracy of three models of the digits."""
     rng = np.random.default_rng(0)
     truth = np.array([[0.6, 0.0], [-0.3, 0.5], [-0.3, -0.5]])
     rows = truth[rng.integers(0, 3, 9000)] + 0.1 * rng.standard_normal((9000, 2))

@@ -1,7 +1,7 @@
-"""Four workshops learn how many hours a repair takes. One entry in fifty is a thousand times off.
+"""Four workshops learn how many hours a repair takes. One entry in fifty is wrong by a factor of a thousand.
 
-The log-cosh loss pulls no harder on an outlier than on any other row. That keeps the model right, and it is
-also what makes it private: one row's pull is bounded, whatever is written in it.
+The log-cosh loss bounds the effect of every row, so outliers do not spoil the model. The same bound makes
+privacy possible: no row can have a large effect, whatever its values are.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def repairs(rows: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 def main() -> float:
-    """Train with and without privacy; the private model's mean error in hours."""
+    """Train with and without privacy, and return the mean error of the private model in hours."""
     encoder = BoundedEncoder(SCHEMA, rows="scale")
     table, hours = repairs(12_000, seed=0)
     noted = np.where(np.random.default_rng(2).random(len(hours)) < 0.02, 1000 * hours, hours)

@@ -1,7 +1,7 @@
-"""Four large banks and two small ones learn who will miss a payment; a small one sets the price of the run.
+"""Four large and two small banks learn who will miss a payment. A small bank sets the price of the run.
 
-Privacy costs a site what one of its rows weighs, C / (2 eta V B): a bank with few clients, or few links,
-needs more noise.
+The privacy cost of a site grows with the weight of one row, C / (2 eta V B). So a bank with few clients, or
+few links, needs more noise.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ _CHANGES = {"as it is": "epsilon", "a link more": "edge", "twice the rows": "row
 
 
 def load_clients(rows: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """The credit data of UCI; or so many made-up clients, with nothing to fetch."""
+    """The credit data of UCI; or this many made-up clients, without a download."""
     if rows is None:
         data = tt.data.load_credit()
         return data.X, data.y
@@ -30,7 +30,7 @@ def load_clients(rows: int | None) -> tuple[np.ndarray, np.ndarray]:
 def main(
     folder: Path = Path("taciturn-gallery"), rows: int | None = None, effort: str = "full"
 ) -> dict[str, float]:
-    """Train on a star, on a ring and with every link; the held-out accuracy of each."""
+    """Train on a star, a ring and a complete graph; return the held-out accuracy of each."""
     X, y = load_clients(rows)
     test = np.random.default_rng(0).random(len(y)) < 0.2
     bank = assign_unevenly(int((~test).sum()), 6, seed=1, concentration=0.5, least=len(y) // 75)
@@ -47,16 +47,14 @@ def main(
         model.fit(X[~test], y[~test], site=bank)
         found[name] = float(model.score(X[test], y[test]))
         prices[name] = price = model.plan_.price
-        print(
-            f"\n{name}: {found[name]:.3f} of the test clients right, epsilon {model.certificate_.epsilon:.3f}"
-        )
+        print(f"\n{name}: test accuracy {found[name]:.3f}, epsilon {model.certificate_.epsilon:.3f}")
         print(price.sentence())
     draw(sizes, found, prices, folder)
     return found
 
 
 def draw(sizes: np.ndarray, found: dict[str, float], prices: dict[str, Any], folder: Path) -> None:
-    """How many clients each bank has; what the run would cost the dearest with a link more, or more rows."""
+    """Plot the clients of each bank, and the epsilon of the bank that sets the price, after each change."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.bar([f"bank {i}" for i in range(len(sizes))], sizes, color="#0072b2")

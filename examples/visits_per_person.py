@@ -1,8 +1,8 @@
-"""Three hospitals whose patients come back: a promise for one visit, or for one person with all visits.
+"""Patients of three hospitals come back: protect one visit, or one person with all visits.
 
-A patient is a person, not a row. With `person=ids` the rows of a person are weighted to count as one, and
-the certificate covers all of them together. What that costs in accuracy is what the picture shows. The rows
-are made up, and the noise is seeded, so this is a rehearsal: leave `random_state` out for real patients.
+With `person=ids`, all rows of a person together count as one row, and the certificate protects the person.
+The picture shows how much accuracy this costs. The rows are made up and the noise comes from a seed, so this
+is only a rehearsal. Leave out `random_state` for real patients.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ SCHEMA = tt.data.Schema.of(age=(0, 110), stay=(0, 60), visits=(0, 12), smoker=bo
 def make_visits(
     persons: int, rng: np.random.Generator
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """A table with one row per visit, who comes back within a month, and the id of the person."""
+    """A table with one row per visit, whether the patient comes back within a month, and the person's id."""
     person = np.repeat(np.arange(persons), rng.integers(1, 7, persons))
     age = rng.uniform(18, 95, persons)[person]
     smoker = (rng.random(persons) < 0.3)[person]
@@ -30,7 +30,7 @@ def make_visits(
 
 
 def main(folder: Path = Path("taciturn-gallery"), persons: int = 6000) -> dict[str, list[float]]:
-    """Fit at several budgets, for a visit and for a person; the share of correct predictions."""
+    """Fit at several budgets, per visit and per person; return the shares of correct predictions."""
     rng = np.random.default_rng(0)
     table, y, person = make_visits(persons, rng)
     new, truth, _ = make_visits(persons, rng)
@@ -60,7 +60,7 @@ def main(folder: Path = Path("taciturn-gallery"), persons: int = 6000) -> dict[s
 
 
 def draw(budgets: list[float], found: dict[str, list[float]], folder: Path) -> None:
-    """Accuracy against epsilon, one line per promise."""
+    """Plot accuracy against epsilon, with one line for each unit of privacy."""
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     for name, marker in (("one visit", "o"), ("one person", "s")):
