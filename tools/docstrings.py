@@ -1,4 +1,4 @@
-"""A griffe extension: the sections of our docstrings as Markdown, to be shown as they read."""
+"""A griffe extension that turns the sections of our docstrings into Markdown for the docs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TYPE = re.compile(r"""^("\w+"|bool\b|float\b|int\b|str\b|Schema\b)[^.:;]*$""")
 
 
 class Readable(griffe.Extension):
-    """Every docstring, rewritten once it is loaded."""
+    """Rewrites every docstring after griffe has loaded it."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the text of one object's docstring."""
@@ -23,7 +23,7 @@ class Readable(griffe.Extension):
 
 
 def readable(text: str) -> str:
-    """`name : words` under Parameters as a list, `>>>` as code."""
+    """The docstring as Markdown: `name : words` under Parameters as a list, `>>>` as code."""
     first, *rest = _HEAD.split(text)
     parts = [_plain(first)]
     for title, body in zip(rest[::2], rest[1::2], strict=True):
@@ -33,7 +33,7 @@ def readable(text: str) -> str:
 
 
 def _plain(body: str) -> str:
-    """Doctests as code, entries of a list as one, indented blocks as they are."""
+    """Doctests as code, entries of a list as a list, and indented blocks unchanged."""
     body = "\n\n".join(_listed(part) if _entries(part) else part for part in body.split("\n\n"))
     return re.sub(r"(?:^>>> .*\n?(?:^(?:\.\.\. | *\S).*\n?)*)+", _fenced, body, flags=re.MULTILINE)
 

@@ -1,6 +1,6 @@
-"""python -m tools.forge [EDITS]: forge so many certificates, hash and all, and see whether one is believed.
+"""python -m tools.forge [EDITS]: forge certificates, with valid hashes, and check whether one is accepted.
 
-An edit may be believed only if what it states, and what follows from it, is at least the honest figure.
+EDITS is the number of forgeries. A forgery may be accepted only if no figure in it is below the honest one.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ def main(edits: int) -> None:
         each = edits // len(honest)
         for number, entry in enumerate(honest):
             refused, believed = attack(entry, each, seed=1000 + number)
-            print(f"{entry!r}: {refused} refused, {believed} believed, none too small")
+            print(f"{entry!r}: {refused} refused, {believed} accepted, none with too small a figure")
         refused = sum(attack_sums(entry, each, seed=7) for entry in honest if entry.run.sums)
-        print(f"sums that claim less, all figures made to fit: {refused} refused, no smaller figure believed")
+        print(f"sums that claim less, with matching figures: {refused} refused, no smaller figure accepted")
         for name, trick in TRICKS.items():
             found = [attack_trick(entry, trick, edits // 50, seed=11) for entry in honest]
-            print(f"{name}: {sum(found)} refused, no smaller figure believed")
+            print(f"{name}: {sum(found)} refused, no smaller figure accepted")
         refused = attack_model(certified_model(Path(folder)), Path(folder), each, seed=13)
-        print(f"models with a certificate that is not their own: {refused} refused, none loaded")
+        print(f"models with the certificate of another model: {refused} refused, none loaded")
         answers = Path(folder) / "answers"
         answers.mkdir()
         refused = attack_result(program_result(), answers, each, seed=17)
-        print(f"results with a certificate that is not their own: {refused} refused, none verified")
+        print(f"results with the certificate of another result: {refused} refused, none verified")
 
 
 if __name__ == "__main__":

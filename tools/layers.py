@@ -1,4 +1,4 @@
-"""`python tools/layers.py` draws docs/img/layers.svg: the rooms, as the import contract has them."""
+"""`python tools/layers.py` draws docs/img/layers.svg: the packages in the layers of the import contract."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ WIDTH, ROW, GAP = 760, 54, 10
 
 
 def floors() -> list[list[str]]:
-    """The rooms, from the top floor down."""
+    """The packages of each layer, from the top layer down."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = next(entry["layers"] for entry in contracts if entry["name"] == "Imports point down")
     return [[room.strip() for room in layer.split("|")] for layer in layers if layer != "__main__"]
 
 
 def draw() -> str:
-    """The floors as boxes; an arrow says which way imports point."""
+    """The picture as SVG: the packages as boxes, and an arrow in the direction of imports."""
     rows = [_floor(k, rooms) for k, rooms in enumerate(floors())]
     height = len(rows) * (ROW + GAP) + GAP
     middle = height / 2

@@ -19,13 +19,13 @@ ElementTree.register_namespace("", _MATHML[1:-1])
 
 
 def on_config(config: Any) -> Any:
-    """Leave out what is in the menu but not in the folder."""
+    """Remove menu entries whose pages do not exist."""
     config["nav"] = _existing(config["nav"], Path(config["docs_dir"]))
     return config
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """No script and no network: a browser draws MathML by itself."""
+    """Replace the formulas of a page by MathML, which a browser draws without a script."""
     return _FORMULA.sub(_drawn, html)
 
 
@@ -35,14 +35,14 @@ def _drawn(match: re.Match[str]) -> str:
     text = re.sub(r"\\arg\b", r"\\operatorname{arg}", text)
     tree = ElementTree.fromstring(convert(_SCRIPT.sub(_script, text.strip())))
     if "\\" in _words(tree):
-        raise ValueError(f"a formula has a command that is not drawn: {text.strip()}")
+        raise ValueError(f"a formula has a command that cannot be converted to MathML: {text.strip()}")
     tree.set("display", "inline" if inline else "block")
     _tidy(tree)
     return ElementTree.tostring(tree, encoding="unicode")
 
 
 def _tidy(tree: ElementTree.Element) -> None:
-    """Bars that keep their size, and primes beside their letter: a prime is raised by itself."""
+    """Keep the size of bars, and put primes beside their letter, because a prime is already raised."""
     for node in tree.iter():
         if node.tag == f"{_MATHML}mo" and node.text in ("\u2016", "|"):
             node.set("stretchy", "false")
@@ -66,7 +66,7 @@ def _words(node: ElementTree.Element) -> str:
 
 
 def _script(match: re.Match[str]) -> str:
-    """A script letter as a character of its own: browsers no longer know `mathvariant`."""
+    """A script letter as a Unicode character, because browsers no longer support `mathvariant`."""
     return {"L": "\u2112", "E": "\u2130"}.get(match[1], chr(0x1D49C + ord(match[1]) - ord("A")))
 
 

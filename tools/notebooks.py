@@ -15,7 +15,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```$\n?", re.MULTILINE | re.DOTALL)
 
 
 def notebook(text: str) -> dict[str, Any]:
-    """The notebook, without outputs; pictures of the page are left out, since the cells draw their own."""
+    """The notebook without outputs. Pictures of the page are left out, because the cells draw them."""
     cells = []
     for k, part in enumerate(_BLOCK.split(text)):
         words = part if k % 2 else re.sub(r"^!\[.*\)$\n?", "", part, flags=re.MULTILINE)
@@ -32,7 +32,7 @@ def _cell(kind: str, text: str, number: int) -> dict[str, Any]:
 
 
 def written(page: Path) -> str:
-    """The notebook of a page, as a file holds it."""
+    """The notebook of a page, as the text of its file."""
     return json.dumps(notebook(page.read_text(encoding="utf-8")), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,10 +1,10 @@
-"""A soak: real sites, killed, halted, put back, robbed, copied, cut off, crowded, given dead certificates.
+"""A soak test: real sites under kills, halts, rollbacks, lost or copied states, cut links and crowds.
 
     python -m tools.soak --minutes 10 --seed 1 --out build/soak.json
 
-Many short runs, one after the other, each of real processes with mutual TLS on loopback. Runs with a seed
-must end with the bytes of an undisturbed run. Runs with real noise, where states are put back, robbed and
-copied too, must end with one model and true statements; without masks no round is ever charged twice.
+It makes many short runs, one after the other, with real processes and mutual TLS on loopback. Runs with a
+seed must end with the bytes of an undisturbed run. In runs with real noise, states are also restored, deleted
+and copied; they must end with one model and true statements. Without masks no round may be charged twice.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from taciturn.sites.rounds.results import verify_statement  # noqa: E402
 from taciturn.sites.trial.rehearsal import free_ports  # noqa: E402
 from taciturn.sites.wire.trust import load_trust  # noqa: E402
 
-PATIENT = {"patience": 60.0}  # for those who have left: a third of what one run may take
+PATIENT = {"patience": 60.0}  # how long to wait for sites that left: a third of LONGEST
 REAL = PATIENT | {"output_noise": {"kind": "gaussian", "std": 1e-3}}
 RICH = PATIENT | {
     "budget": {"epsilon": 50.0, "colluding": 1}
-}  # a state that is lost is paid for as a further run
+}  # a site that lost its state pays for a further run
 LONGEST = 180.0  # seconds for one run
-SETTLE = 30.0  # seconds for a site that cannot go on to say so
+SETTLE = 30.0  # seconds in which a site that cannot continue must stop
 
 
 class Scene:
-    """One run: its folders, processes and links, and what was done to them."""
+    """One run: its folders, processes and links, and the events that disturbed them."""
 
     def __init__(self, folder: Path, rng: random.Random, sites: int, rounds: int, kind: str) -> None:
         ring = [(i, (i + 1) % sites) for i in range(sites)]
@@ -69,7 +69,7 @@ class Scene:
         self.running = [SiteProcess(path, {"slow": 0.05}) for path in self.paths]
 
     def _put_proxies(self) -> list[Proxy]:
-        """Each link through a proxy of its own, so that it can be cut."""
+        """Put a proxy into each link, so that the link can be cut."""
         proxies = []
         for path, site in zip(self.paths, self.sites, strict=True):
             ends = {}
@@ -83,25 +83,25 @@ class Scene:
         self.sites = [load_site(path) for path in self.paths]
         return proxies
 
-    # -- what happens -----------------------------------------------------------------------------------
+    # -- the events -------------------------------------------------------------------------------------
 
     def start(self, i: int) -> None:
         self.running[i] = SiteProcess(self.paths[i], {"slow": 0.05})
 
     def kill(self, i: int) -> None:
-        """kill -9, and start again."""
+        """Kill the process with SIGKILL, and start it again."""
         self.running[i].kill()
         self.start(i)
 
     def halt(self, i: int) -> None:
-        """SIGSTOP for a while."""
+        """Stop the process for a while with SIGSTOP."""
         pid = self.running[i].process.pid or 0
         os.kill(pid, signal.SIGSTOP)
         time.sleep(self.rng.uniform(0.2, 1.5))
         os.kill(pid, signal.SIGCONT)
 
     def cut(self, i: int) -> None:
-        """A link is silent for a while, or hangs up."""
+        """Make a link silent for a while, or close its connections."""
         proxy = self.rng.choice(self.proxies)
         proxy.cut()
         if self.rng.random() < 0.5:
@@ -110,7 +110,7 @@ class Scene:
         proxy.heal()
 
     def crowd(self, i: int) -> None:
-        """Callers without a key: idle ones, and some that talk nonsense."""
+        """Connect many clients without a key: some stay idle, some send random bytes."""
         port = int(str(self.sites[i].listens()).rsplit(":", 1)[1])
         callers = []
         for k in range(self.rng.randrange(10, 120)):
@@ -124,7 +124,7 @@ class Scene:
             caller.close()
 
     def keep(self, i: int) -> None:
-        """A backup of the state, of a moment in which the site is down."""
+        """Make a backup of the state while the site is down."""
         self.running[i].kill()
         if self.sites[i].state.exists():
             copy = self.folder / f"kept-{i}-{len(self.kept[i])}"
@@ -133,14 +133,14 @@ class Scene:
         self.start(i)
 
     def restored(self, i: int) -> None:
-        """The state of some time ago in the place of that of today."""
+        """Replace the state by an older backup."""
         if not self.kept[i]:
             self.keep(i)
             return
         self._replace_state(i, lambda state: shutil.copytree(self.rng.choice(self.kept[i]), state))
 
     def rob(self, i: int) -> None:
-        """The state is gone."""
+        """Delete the state."""
         self._replace_state(i, lambda state: None)
 
     def _replace_state(self, i: int, put: Callable[[Path], object]) -> None:
@@ -152,17 +152,17 @@ class Scene:
         state.rename(today)
         put(state)
         self.start(i)
-        if self.masked:  # it goes on in a new attempt
+        if self.masked:  # the site continues in a new attempt
             shutil.rmtree(today)
             return
         self.stopped["state lost"] += self._ends(i) == ExitCode.STATE_LOST
         self.running[i].kill()
-        shutil.rmtree(state, ignore_errors=True)  # the right folder goes on
+        shutil.rmtree(state, ignore_errors=True)  # the site continues with the right folder
         today.rename(state)
         self.start(i)
 
     def copy(self, i: int) -> None:
-        """The same folder on another machine."""
+        """Run a copy of the site's folder, as if on another machine."""
         if not self.sites[i].state.exists():
             return
         place = self.folder / f"copy-{self.events['copy']}" / self.sites[i].name
@@ -184,20 +184,20 @@ class Scene:
         double.kill()
 
     def dead_certificate(self, i: int) -> None:
-        """A certificate that ended yesterday, then a new one."""
+        """Give the site an expired certificate, then a new one."""
         self.running[i].kill()
         site = self.sites[i]
         request = signing_request(load_key(site.path(site.file.keys.private)), site.name, ["127.0.0.1"])
         path = site.path(site.file.keys.certificate)
         path.write_bytes(pem(self.authority.sign(request, days=-1, starts=-3 * DAY)))
         self.start(i)
-        assert self.running[i].wait() == ExitCode.WRONG_FILES, "it runs with a certificate that has ended"
+        assert self.running[i].wait() == ExitCode.WRONG_FILES, "the site runs with an expired certificate"
         self.stopped["certificate"] += 1
         path.write_bytes(pem(self.authority.sign(request)))
         self.start(i)
 
     def _ends(self, i: int) -> int | None:
-        """The exit code of a site that should not go on; None if it does."""
+        """The exit code of a site that should stop; None if it continues."""
         end = time.monotonic() + SETTLE
         while time.monotonic() < end and self.running[i].process.exitcode is None:
             if all(other.process.exitcode == 0 for k, other in enumerate(self.running) if k != i):
@@ -205,7 +205,7 @@ class Scene:
             time.sleep(0.1)
         return self.running[i].process.exitcode
 
-    # -- how it ends ------------------------------------------------------------------------------------
+    # -- the end ----------------------------------------------------------------------------------------
 
     def alive(self) -> bool:
         """Whether any site is still running; a site that stopped for a transient reason is restarted."""
@@ -224,7 +224,7 @@ class Scene:
             proxy.close()
 
     def outcome(self) -> str:
-        """In one word; raises where two frames went unnoticed, or the bytes are others."""
+        """The result as text; raises if contradicting frames went unnoticed, or if the bytes differ."""
         codes = [entry.process.exitcode for entry in self.running]
         rounds = {site.name: charged_rounds(site) for site in self.sites}
         twice = [name for name, found in rounds.items() if len(found) > len(set(found))]
@@ -255,19 +255,19 @@ EVENTS: dict[str, int] = {
     "copy": 2,
     "dead_certificate": 2,
 }
-ONLY_REAL = ("keep", "restored", "rob", "copy")  # a rehearsal has no account, and so no high-water mark
+ONLY_REAL = ("keep", "restored", "rob", "copy")  # a rehearsal has no account, so it has no high-water mark
 KINDS = ("penalty seeded", "penalty real", "masked seeded", "masked real")
 
 
 def soak_once(scene: Scene) -> str:
-    """Events until the run is over."""
+    """Disturb the run with events until it is over."""
     begun = time.monotonic()
     left_out = ONLY_REAL if scene.kind.endswith("seeded") else ("copy",) if scene.masked else ()
     chosen = {name: weight for name, weight in EVENTS.items() if name not in left_out}
     names, weights = list(chosen), list(chosen.values())
     while scene.alive():
         late = time.monotonic() - begun
-        assert late < LONGEST, "it does not end"
+        assert late < LONGEST, "the run does not end"
         time.sleep(scene.rng.uniform(0.1, 0.8))
         going = [i for i, entry in enumerate(scene.running) if entry.process.exitcode is None]
         everybody = len(going) == len(scene.running)  # sites that left cannot help a site that lost its state
@@ -281,7 +281,7 @@ def soak_once(scene: Scene) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--events", type=int, default=200, help="go on for longer until there were so many")
+    parser.add_argument("--events", type=int, default=200, help="the least number of events")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sites", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=40)

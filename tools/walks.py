@@ -1,11 +1,11 @@
-"""`python -m tools.walks` traces real calls and writes where they pass into docs/architecture.md.
+"""`python -m tools.walks` traces real calls and writes the functions they enter to docs/architecture.md.
 
     python -m tools.walks                 write the walks again
     python -m tools.walks --trace NAME    print each function that a call enters, in the order of first entry
 
-A walk is the list of places below that a reader should see: a file, of which the first function entered is
-shown, or `file: function`. The trace puts them in order. A place that the call does not enter is left out of
-the page and named on stderr: choose another one from the trace.
+A walk is a list of places that a reader should see. A place is a file, for which the page shows the first
+function entered, or `file: function`. The trace puts the places in order. If the call does not enter a place,
+the page leaves it out and the command names it on stderr: choose another place from the trace.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "taciturn"
 PAGE = ROOT / "docs" / "architecture.md"
-sys.path.insert(0, str(ROOT / "tests"))  # a network of sites is made as the tests make theirs
+sys.path.insert(0, str(ROOT / "tests"))  # the network of sites comes from the tests
 
 
 class Trace:
@@ -49,23 +49,23 @@ class Trace:
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
-        is_function = event == "call" and code.co_flags & inspect.CO_OPTIMIZED  # bodies of classes are not
+        is_function = event == "call" and code.co_flags & inspect.CO_OPTIMIZED  # not the body of a class
         if is_function and code.co_filename.startswith(str(SOURCE)) and "<" not in code.co_qualname:
             name = code.co_qualname.removesuffix(".__init__")
             self._entered.setdefault(f"{Path(code.co_filename).relative_to(SOURCE).as_posix()}: {name}")
 
     @property
     def entered(self) -> list[str]:
-        """In the order of first entry."""
+        """The functions, in the order of first entry."""
         return list(self._entered)
 
     def stops(self, places: tuple[str, ...]) -> list[str]:
-        """The places in the order in which they were entered; those that were not are left out."""
+        """The places in the order in which they were entered; places that were not entered are left out."""
         found = {self.find(place) for place in places}
         return [stop for stop in self.entered if stop in found]
 
     def find(self, place: str) -> str | None:
-        """The stop that stands for a place: the function, or the first public one of the file."""
+        """The stop for a place: the function, or the first public function of the file."""
         if ": " in place:
             return place if place in self._entered else None
         inside = [stop for stop in self.entered if stop.startswith(f"{place}: ")]
@@ -90,7 +90,7 @@ def _simulation() -> Callable[[], Any]:
 
 
 def simulate(folder: Path) -> Trace:
-    """A simulation."""
+    """Trace a simulation."""
     run = _simulation()
     with Trace() as trace:
         run()
@@ -98,7 +98,7 @@ def simulate(folder: Path) -> Trace:
 
 
 def fit(folder: Path) -> Trace:
-    """A private fit."""
+    """Trace a private fit."""
     import taciturn as tt
 
     X, y = _rows(300)
@@ -109,7 +109,7 @@ def fit(folder: Path) -> Trace:
 
 
 def train(folder: Path) -> Trace:
-    """The job that `taciturn init` writes."""
+    """Trace the training job that `taciturn init` writes."""
     _command("init", str(folder / "job"))
     with Trace() as trace:
         _command("train", str(folder / "job" / "job.toml"))
@@ -117,7 +117,7 @@ def train(folder: Path) -> Trace:
 
 
 def certify(folder: Path) -> Trace:
-    """The certificate of a run, written down and verified."""
+    """Trace the certificate of a run: it is written and verified."""
     run, path = _simulation()(), folder / "certificate.json"
     with Trace() as trace:
         path.write_text(run.certificate(1e-5).to_json())
@@ -126,7 +126,7 @@ def certify(folder: Path) -> Trace:
 
 
 def site(folder: Path) -> Trace:
-    """One site of a rehearsal of two; the other one is another process."""
+    """Trace one of two sites in a rehearsal; the other site is another process."""
     from support.sitework import network, shards
 
     ours, theirs = network(folder / "net", [(0, 1)], job={"rounds": 2}, data=shards(2))
@@ -155,14 +155,14 @@ def _command(*words: str) -> None:
 
 @dataclass(frozen=True)
 class Walk:
-    """A call, what it is called on the page, and the places that a reader should see."""
+    """A call, its title on the page, and the places that a reader should see."""
 
     title: str
     call: Callable[[Path], Trace]
     places: tuple[str, ...]
 
     def trace(self) -> Trace:
-        """What the call enters."""
+        """The functions that the call enters."""
         with tempfile.TemporaryDirectory() as folder:
             return self.call(Path(folder))
 
@@ -248,7 +248,7 @@ def stops_on_the_page(walk: Walk) -> list[str]:
 
 
 def write_page() -> None:
-    """Replace the walks of the page."""
+    """Replace the walks in docs/architecture.md."""
     text = PAGE.read_text(encoding="utf-8")
     head, tail = (
         text.index(f"**{next(iter(WALKS.values())).title}**"),

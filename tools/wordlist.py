@@ -1,4 +1,4 @@
-"""`python -m tools.wordlist`: sentences in docs, docstrings, comments, errors and tests to look at again.
+"""`python -m tools.wordlist`: find hard sentences in docs, docstrings, comments, errors and tests.
 
 A sign is a phrase that style.md names: an archaic word, or an actor who is not named. Names in code do not
 count; names of tests do, since people read them as sentences.
@@ -66,7 +66,7 @@ CODE = ("src", "tests", "benchmarks", "examples", "tools")
 
 
 def main() -> int:
-    """Print every sign with its place; 1 if there is one."""
+    """Print every sign with its place; return 1 if there is a sign, else 0."""
     found = [(path, line, words) for path in _files() for line, words in signs(path)]
     for path, line, words in found:
         print(f"{path.relative_to(ROOT)}:{line}: {words!r}: {advice(words)}")
@@ -81,7 +81,7 @@ def signs(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def advice(words: str) -> str:
-    """What to write instead."""
+    """The advice for a sign: what to write instead."""
     return next(better for sign, better in (SIGNS | TEXT_SIGNS).items() if re.match(sign, words))
 
 
@@ -98,9 +98,9 @@ def _files() -> Iterator[Path]:
 
 
 def _sentences(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, text) of what people read in a file."""
+    """(line, text) of every text in a file that people read."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".md":  # what stands in code is quoted from elsewhere, where it is checked
+    if path.suffix == ".md":  # code blocks quote other files, which are checked separately
         outside = re.sub(
             r"^```.*?^```", lambda code: "\n" * code.group().count("\n"), text, flags=re.M | re.S
         )

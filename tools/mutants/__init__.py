@@ -1,1 +1,1 @@
-"""Mutants: small faults planted one by one in what promises rest on, to see whether a test fails."""
+"""Mutation tests: plant small faults, one at a time, in the code behind the guarantees, and run the tests."""

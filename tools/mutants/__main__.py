@@ -1,7 +1,7 @@
-"""python -m tools.mutants [--sample N] [--seed S] [--only ROOM ...]: which planted faults does no test see?
+"""python -m tools.mutants [--sample N] [--seed S] [--only ROOM ...]: find faults that no test detects.
 
-Progress goes to the terminal; survivors come as a table, those of tools/mutants/survivors.toml with their
-reason. The exit code is 1 if there is one without. `--page` writes the table into docs/mutants.md and ends.
+The command plants faults and lists the survivors, with their reasons from tools/mutants/survivors.toml. The
+exit code is 1 if a survivor has no reason. `--page` only writes the known survivors to docs/mutants.md.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .targets import ROOMS, ROOT, SOURCE, sources
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__.split("\n")[0])
-    parser.add_argument("--sample", type=int, default=80, help="how many faults to plant; 0: all of them")
-    parser.add_argument("--seed", type=int, default=1, help="which ones")
+    parser.add_argument("--sample", type=int, default=80, help="how many faults to plant; 0 for all of them")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the sample")
     parser.add_argument("--only", nargs="+", default=list(ROOMS), help="folders or files below src/taciturn")
     parser.add_argument("--page", action="store_true", help="write the known survivors into docs/mutants.md")
     given = parser.parse_args()
@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def choose(only: list[str], sample: int, seed: int) -> list[Mutant]:
-    """A sample of all faults in these places, every file as likely as it is long."""
+    """A sample of all faults in these files. Every fault is equally likely."""
     texts = {
         name: (ROOT / SOURCE / name).read_text(encoding="utf-8")
         for name in sources()
@@ -56,16 +56,16 @@ def choose(only: list[str], sample: int, seed: int) -> list[Mutant]:
 
 
 def report(outcomes: list[Outcome]) -> int:
-    """Print what survived; 1 if there is one that has no reason."""
+    """Print the survivors; return 1 if a survivor has no reason, else 0."""
     fates = Counter(outcome.fate for outcome in outcomes)
-    print(f"\n{fates['killed'] + fates['slow']} of {len(outcomes)} were seen by a test.")
+    print(f"\n{fates['killed'] + fates['slow']} of {len(outcomes)} faults were detected by a test.")
     listed, unexplained = known(), 0
     for outcome in outcomes:
         if outcome.fate != "survived":
             continue
         reason = _reason(outcome.mutant, listed)
         unexplained += reason is None
-        print(f"  survived: {outcome.mutant.name}\n            {reason or 'NO REASON IS KNOWN'}")
+        print(f"  survived: {outcome.mutant.name}\n            {reason or 'NO KNOWN REASON'}")
     return int(unexplained > 0)
 
 

@@ -1,4 +1,4 @@
-"""The survivors that are known, each with its reason: survivors.toml, shown in docs/mutants.md."""
+"""The known survivors and their reasons, from survivors.toml; docs/mutants.md shows them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BEGIN, _END = "<!-- survivors -->\n", "<!-- end of survivors -->"
 
 @dataclass(frozen=True)
 class Survivor:
-    """A fault that no test sees: in this file, on a line that holds `line`, `old` became `new`."""
+    """A fault that no test detects: in a line of this file that contains `line`, `new` replaces `old`."""
 
     path: str
     line: str
@@ -38,14 +38,14 @@ class Survivor:
 
 
 def known() -> list[Survivor]:
-    """All of them."""
+    """All known survivors."""
     with FILE.open("rb") as file:
         return [Survivor(**entry) for entry in tomllib.load(file).get("survivor", [])]
 
 
 def table(survivors: Sequence[Survivor]) -> str:
-    """Markdown, one row for each."""
-    rows = ["| file | line | fault | why no test sees it |", "|---|---|---|---|"]
+    """The survivors as a Markdown table."""
+    rows = ["| file | line | fault | why no test detects it |", "|---|---|---|---|"]
     for one in sorted(survivors, key=lambda one: (one.path, one.line)):
         fault = f"`{one.old}` → " + (f"`{one.new}`" if one.new else "nothing")
         rows.append(f"| `{one.path}` | `{one.line.replace('|', chr(92) + '|')}` | {fault} | {one.reason} |")
@@ -53,6 +53,6 @@ def table(survivors: Sequence[Survivor]) -> str:
 
 
 def page(text: str) -> str:
-    """The page of the docs with the table as it is now."""
+    """The text of docs/mutants.md with the current table."""
     before, rest = text.split(_BEGIN)
     return before + _BEGIN + "\n" + table(known()) + "\n" + _END + rest.split(_END)[1]

@@ -1,7 +1,7 @@
-"""Which faults can be planted in a source text: each swaps one small piece of it for another.
+"""The faults that can be planted in a source text. Each fault replaces one small piece of the text.
 
-Every operator is a row of a table. Docstrings, annotations, decorators and what only words an error or a
-`repr` are left alone: a fault there is no fault of a promise.
+Every operator is a row of a table. Docstrings, annotations, decorators, error messages and `repr` get no
+faults, because no guarantee depends on them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WORDS = ("__repr__", "_repr_html_", "__str__", "plot")
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: at this place of the file `old` becomes `new`."""
+    """One fault: at this place of the file, `new` replaces `old`."""
 
     path: str
     line: int
@@ -60,7 +60,7 @@ class Mutant:
     new: str
 
     def planted(self, text: str) -> str:
-        """The text with the fault in it."""
+        """The text with the fault planted."""
         stop = self.start + len(self.old)
         if text[self.start : stop] != self.old:
             raise ValueError(f"{self.path} has changed since its mutants were listed.")
@@ -72,7 +72,7 @@ class Mutant:
 
 
 def mutants(path: str, text: str) -> list[Mutant]:
-    """All faults that can be planted in a file; of those that are chosen, `is_python` tells which compile."""
+    """All faults that can be planted in a file. `is_python` checks later which of the chosen ones compile."""
     found = {}
     for node, old, new in _swaps(text):
         start = _offset(text, node.lineno, node.col_offset)
@@ -82,7 +82,7 @@ def mutants(path: str, text: str) -> list[Mutant]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a token begins that has no node of its own, such as an operator."""
+    """The start of a token without a node in the syntax tree, such as an operator."""
 
     lineno: int
     col_offset: int
@@ -113,7 +113,7 @@ def _swaps(text: str) -> Iterator[tuple[ast.AST | _Place, str, str]]:
 
 
 def _judged(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that a promise may rest on."""
+    """The nodes on which a guarantee may depend."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom):
             continue
@@ -135,7 +135,7 @@ def _judged(tree: ast.AST) -> Iterator[ast.AST]:
 def _between(
     text: str, left: ast.expr, right: ast.expr, swap: tuple[str, str]
 ) -> Iterator[tuple[_Place, str, str]]:
-    """An operator stands between its operands, with nothing but space and brackets around it."""
+    """Find the operator between its operands; only spaces and brackets are around it."""
     first = _offset(text, left.end_lineno or 0, left.end_col_offset or 0)
     last = _offset(text, right.lineno, right.col_offset)
     gap = text[first:last]
@@ -155,7 +155,7 @@ def _other_constant(value: bool | int | float) -> str:
 
 
 def _segment(text: str, node: Any) -> str:
-    """The text of a node; empty where it has none, as a list of arguments."""
+    """The text of a node; empty if it has none, such as an empty list of arguments."""
     if getattr(node, "end_lineno", None) is None:
         return ""
     first = _offset(text, node.lineno, node.col_offset)
@@ -163,20 +163,20 @@ def _segment(text: str, node: Any) -> str:
 
 
 def _offset(text: str, line: int, column: int) -> int:
-    """Where in the text a place of the syntax tree is; its columns count bytes."""
+    """The index in the text of a position in the syntax tree, whose columns count bytes."""
     lines, starts = _lines(text)
     return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
 
 @functools.lru_cache(maxsize=4)
 def _lines(text: str) -> tuple[list[str], list[int]]:
-    """The lines, and where each begins."""
+    """The lines of the text, and the index at which each line begins."""
     lines = text.splitlines(keepends=True)
     return lines, list(itertools.accumulate(map(len, lines), initial=0))
 
 
 def is_python(text: str) -> bool:
-    """Whether a planted text compiles."""
+    """Whether a text with a planted fault compiles."""
     try:
         compile(text, "mutant", "exec")
     except SyntaxError:

@@ -1,7 +1,7 @@
 """Plant one fault at a time in a copy of the tree, and run the tests that should fail.
 
-The tree itself is never touched. A fault is dead when a test fails, or when the tests take several times as
-long as they do without it; it survives when all stages pass.
+The original tree is never changed. A fault is killed if a test fails, or if the tests take several times as
+long as without the fault. It survives if all stages pass.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _COPIED = (
     "README.md",
     "mkdocs.yml",
 )
-_PATIENCE = 4.0  # times what the tests take without a fault
-_LEAST = 20.0  # seconds
+_PATIENCE = 4.0  # stop the tests after this many times their duration without a fault
+_LEAST = 20.0  # but not before this many seconds
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant: "killed", "slow" or "survived"; and where."""
+    """The result for a mutant: "killed", "slow" or "survived", and the time it took."""
 
     mutant: Mutant
     fate: str
@@ -56,7 +56,7 @@ class Workshop:
         return self.folder / SOURCE / name
 
     def judge(self, mutant: Mutant) -> Outcome:
-        """Plant it, run the tests stage by stage, and put the file back."""
+        """Plant the fault, run the tests stage by stage, and restore the file."""
         began = time.monotonic()
         file = self.source(mutant.path)
         before, stat = file.read_text(encoding="utf-8"), file.stat()
@@ -75,7 +75,7 @@ class Workshop:
         return Outcome(mutant, fate, time.monotonic() - began)
 
     def _time_of(self, paths: tuple[str, ...]) -> float:
-        """How long these tests take without a fault; they must pass."""
+        """The duration of these tests without a fault; they must pass."""
         if paths not in self._usual:
             began = time.monotonic()
             if not self._passes(paths, 1800.0):
@@ -84,7 +84,7 @@ class Workshop:
         return self._usual[paths]
 
     def _passes(self, paths: Sequence[str], seconds: float) -> bool | None:
-        """Whether all tests pass; None where they did not come to an end."""
+        """Whether all tests pass; None if they did not end in time."""
         quick = "not process and not ray and not slow"
         kinds = ["-m", quick] if any((self.folder / path).is_dir() for path in paths) else []
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", *kinds, *paths]
@@ -106,7 +106,7 @@ class Workshop:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the tests and whatever they started: they have a session of their own."""
+    """End the tests and all processes that they started; they run in a separate session."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -116,7 +116,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def workshop() -> Iterator[Workshop]:
-    """A copy of the tree, gone afterwards."""
+    """A temporary copy of the tree."""
     with TemporaryDirectory(prefix="mutants-") as folder:
         for name in _COPIED:
             if (ROOT / name).is_dir():

@@ -1,4 +1,4 @@
-"""Which tests are to fail when a file has a fault: its own, those of its room, those of what uses it."""
+"""The tests that should fail if a file has a fault: tests of the file, of its package, and of its users."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NEAR: dict[str, tuple[str, ...]] = {
     "statistics/scores.py": ("tests/statistics/test_scores.py",),
     "methods/admm/theory.py": ("tests/theory/test_theorem_1.py", "tests/theory/test_theorem_2.py"),
 }
-"""Where the tests nearest to a file are not those called after it."""
+"""The tests of a file, if they are not in the test file of the same name."""
 
 BESIDE: dict[str, tuple[str, ...]] = {
     "privacy": (
@@ -73,17 +73,17 @@ BESIDE: dict[str, tuple[str, ...]] = {
     "statistics": ("tests/methods/programs", "tests/jobs/test_statistics.py"),
     "sites": ("tests/sites", "tests/system/test_sites.py"),
 }
-"""What else uses a room, by the longest folder that fits. Of folders the quick tests are run."""
+"""Tests of other packages that use a folder; the longest matching folder counts. Only quick tests are run."""
 
 
 def sources(rooms: tuple[str, ...] = ROOMS) -> list[str]:
-    """The files to plant faults in, as they are called below `SOURCE`."""
+    """The files to plant faults in, as paths relative to `SOURCE`."""
     found = [path for room in rooms for path in sorted((ROOT / SOURCE / room).rglob("*.py"))]
     return [str(path.relative_to(ROOT / SOURCE)) for path in found if path.name != "__init__.py"]
 
 
 def stages(source: str) -> Stages:
-    """Test paths, those to be tried first first."""
+    """The paths of the tests for a file, in the order in which they are run."""
     path = Path(source)
     own = f"tests/{path.parent}/test_{path.name}"
     near = NEAR.get(source, (own,) if (ROOT / own).exists() else ())

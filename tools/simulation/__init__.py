@@ -1,1 +1,1 @@
-"""Whole networks of sites in one process, under faults drawn from a seed: `python -m tools.simulation`."""
+"""Simulate networks of sites in one process, with random faults from a seed: `python -m tools.simulation`."""

@@ -1,7 +1,7 @@
 """python -m tools.simulation --runs 1000 --seed 1
 
-Simulates whole networks of sites under random faults, and checks every invariant after each run. Exit code 0
-if all of them held. Every failing seed is printed, and `--replay SEED` shows its trace.
+The command simulates networks of sites under random faults, and checks every invariant after each run. The
+exit code is 0 if all invariants held. Every failing seed is printed, and `--replay SEED` shows its trace.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .world import World
 def simulate(
     seed: int, sites: int | None = None, method: str | None = None, *, trace: bool = False
 ) -> tuple[World, list[str]]:
-    """One run, and the invariants that it breaks."""
+    """Simulate one run; return it with the invariants that it broke."""
     world = World(draw_plan(seed, sites, method), [] if trace else None)
     draw_faults(world)
     plant_liars(world)
     with observed(world) as observer:
         try:
             world.run()
-        except Exception as error:  # a site that falls over is a broken invariant like any other
+        except Exception as error:  # a crash of a site is a broken invariant, too
             return world, [f"crash: {type(error).__name__}: {error}"]
     return world, check(world, observer)
 
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sites", type=int, default=None, help="2 to 20; drawn from the seed by default")
     parser.add_argument("--method", choices=("masked", "penalty"), default=None)
-    parser.add_argument("--minutes", type=float, default=None, help="stop after this long, whatever the runs")
+    parser.add_argument("--minutes", type=float, default=None, help="stop after this many minutes at most")
     parser.add_argument("--replay", type=int, default=None, help="print the trace of one seed")
     told = parser.parse_args()
     if told.replay is not None:
@@ -77,7 +77,7 @@ def _many(told: argparse.Namespace) -> int:
 
 
 def _again(told: argparse.Namespace, seed: int) -> str:
-    """The command that shows the trace of a seed, with the options that it was drawn with."""
+    """The command that shows the trace of a seed, with the options of this call."""
     chosen = {"--replay": seed, "--sites": told.sites, "--method": told.method}
     options = [f"{name} {value}" for name, value in chosen.items() if value is not None]
     return " ".join(["python -m tools.simulation", *options])

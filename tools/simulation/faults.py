@@ -1,4 +1,4 @@
-"""The faults of a run, drawn from its seed and combined at random."""
+"""Draw the faults of a run from its seed, and combine them at random."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _kind(act: Callable[[World, random.Random], None]) -> Callable[[World, rando
 
 
 def draw_plan(seed: int, sites: int | None, method: str | None = None) -> Plan:
-    """Size, membership rules and liars of a run."""
+    """Draw the size, the membership rules and the lying sites of a run."""
     draw = random.Random(f"plan {seed}")
     n = sites or draw.choice((2, 3, 3, 4, 5, 5, 5, 6, 7, 8, 12, 20))
     colluding = draw.randrange(0, max(1, min(3, n - 1)))
@@ -33,13 +33,13 @@ def draw_plan(seed: int, sites: int | None, method: str | None = None) -> Plan:
     links = ring if draw.random() < 0.2 else every
     most = colluding
     liars = draw.sample(range(n), draw.randint(0, min(most, 2))) if draw.random() < 0.4 else []
-    if draw.random() < 0.05:  # more than the run was planned for: the other lines of the certificate hold
+    if draw.random() < 0.05:  # more colluders than planned: the certificate's other figures hold
         liars = draw.sample(range(n), min(n - 1, colluding + 1))
     return Plan(seed, n, colluding, draw.choice((2, 3, 3, 4)), quorum, links, frozenset(liars), chosen)
 
 
 def draw_faults(world: World, most: int = 4) -> None:
-    """Some faults for this run; often none, sometimes several at once."""
+    """Draw faults for this run: often none, sometimes several at once."""
     draw = random.Random(f"faults {world.plan.seed}")
     _weather(world, draw)
     for _ in range(draw.randint(0, most)):
@@ -47,7 +47,7 @@ def draw_faults(world: World, most: int = 4) -> None:
 
 
 def _when(draw: random.Random) -> float:
-    """Most faults fall into the short time in which the run goes on."""
+    """The time of a fault. Most faults happen in the short time in which the run is active."""
     return draw.random() ** 2 * (1.5 if draw.random() < 0.8 else HEALED * 0.9)
 
 
@@ -56,7 +56,7 @@ def _site(world: World, draw: random.Random) -> MemorySite:
 
 
 def _weather(world: World, draw: random.Random) -> None:
-    """Loss, duplication, delay and reordering of everything that travels."""
+    """Lose, duplicate, delay and reorder frames."""
     loss, twice = draw.choice((0, 0, 0.02, 0.2)), draw.choice((0, 0, 0.05))
     slow = draw.choice((0.01, 0.02, 0.02, 0.2))
     source = random.Random(f"weather {world.plan.seed}")
@@ -95,7 +95,7 @@ def power_cut(world: World, draw: random.Random) -> None:
 
 @_kind
 def restore(world: World, draw: random.Random) -> None:
-    """The state comes back from a backup: alone, with the account, or with the machine's memory."""
+    """Restore the state from a backup: alone, with the account, or with the machine's memory."""
     site, what = _site(world, draw), draw.choice(("state", "state", "state and account", "image", "image"))
     early, late = sorted((_when(draw), _when(draw)))
     late = early + 0.3 * draw.random() if draw.random() < 0.5 else late  # within a round or two
@@ -124,7 +124,7 @@ def restore(world: World, draw: random.Random) -> None:
 
 @_kind
 def copy(world: World, draw: random.Random) -> None:
-    """A second process with the same key, on a copy of the files, with or without the memory."""
+    """Start a second process with the same key, on a copy of the files, with or without the memory."""
     site, memory = _site(world, draw), draw.random() < 0.3
 
     def appear() -> None:
@@ -185,7 +185,7 @@ def vanish(world: World, draw: random.Random) -> None:
 
 @_kind
 def be_away(world: World, draw: random.Random) -> None:
-    """A site comes late, or leaves for longer than the others' patience and returns."""
+    """A site starts late; or it leaves, and returns after the other sites stopped waiting for it."""
     site, begin = _site(world, draw), draw.choice((0.0, _when(draw)))
 
     def back() -> None:
@@ -208,7 +208,7 @@ def expire(world: World, draw: random.Random) -> None:
 
 @_kind
 def revoke(world: World, draw: random.Random) -> None:
-    """A key is revoked; some sites learn it later than others. Half of the owners have a new key at once."""
+    """Revoke a key. Some sites learn of this later than others. Half of the owners get a new key at once."""
     site, begin, again = _site(world, draw), _when(draw), draw.random() < 0.5
     world.sealed = True
 
@@ -224,12 +224,12 @@ def revoke(world: World, draw: random.Random) -> None:
         for _ in range(draw.randrange(6)):
             world.scheduler.after(1.0 + 4 * draw.random(), lambda: _speak_as(world, site, draw))
 
-    words = "is revoked, and it has another" if again else "is revoked"
+    words = "is revoked, and it has a new key" if again else "is revoked"
     world.fault(begin, f"key of s{site.number} {words}", act)
 
 
 def _speak_as(world: World, site: MemorySite, draw: random.Random) -> None:
-    """A thief signs with the key that was revoked: a hello, or a frame of the site's attempt once more."""
+    """A thief signs a frame with the revoked key: a hello, or a repeated frame of the site's attempt."""
     records = site.disk.records
     kept = [records[key] for key in ("hello", "commit", "message", "done") if key in records]
     if not kept:

@@ -1,25 +1,25 @@
-"""What must hold of everything that ever left a site, whatever happened.
+"""Invariants of everything that left a site. They must hold whatever happened.
 
 pads        no pad covers two messages of one site
 once        without masks, a site sends one message for each round
 keys        no key and no salt is on a disk
-ledger      what the ledgers say is at least what left
-idle        an account is charged only where something was committed to
-epsilon     recomputed from the transcript it is at most the certificate's, for any number of colluders,
-            and the certificate's is at most the planned one
-model       all honest sites that finish hold the same result, and keep it
-sums        a total is the sum of what the members added, and no site goes on from an impossible one
+ledger      every round that left a site is charged in its ledgers
+idle        an account is charged only if its site committed to a message
+epsilon     the epsilon recomputed from the transcript is at most the epsilon of the certificate, for any
+            number of colluders; and the certificate's epsilon is at most the planned one
+model       all honest sites that finish have the same result, and keep it
+sums        a total is the sum of the members' messages, and no site continues from an impossible total
 blame       only sites that lie, run twice or were rolled back are blamed
 revoked     a process with a revoked certificate cannot read what a site that knows the revocation sends
-end         if no more sites than allowed are lost and none lies, all others finish in bounded time
+end         if no more sites than allowed are lost and no site lies, all other sites finish in bounded time
 
-What is left out, and why:
+Exceptions, with their reasons:
 
-image       a machine image brings memory and account back. The site cannot know; its figures are 'at least'
-account     without masks, a state that comes back together with its account may repeat rounds: 'at least'
-unmet       a site that was rolled back learns what left it from the others; until then its account counts
-lie         a liar can stop a run. A site that runs twice can too, for it signs twice. Where more sites do
-            either than `colluding`, two groups may end with two models: the quorum is made for `colluding`
+image       a site cannot detect a restored machine image (memory and account): its figures are 'at least'
+account     without masks, a state that is restored together with its account may repeat rounds: 'at least'
+unmet       a rolled-back site learns from the others which messages left it; until then its account counts
+lie         a lying site can stop a run. A site that runs twice can do so too, because it signs twice. If more
+            than `colluding` sites do this, two groups may end with two models: the quorum assumes `colluding`
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _ROUNDING = 1 + 1e-6
 
 @dataclass
 class Observer:
-    """Sees all that leaves honest sites, and what they stored; knows every pad and every value."""
+    """Sees everything that leaves honest sites or is stored by them; knows every pad and every value."""
 
     world: World
     pads_of: dict[bytes, list[bytes]] = field(default_factory=dict)
@@ -79,10 +79,10 @@ class Observer:
     values: dict[tuple[int, int], dict[int, set[bytes]]] = field(default_factory=dict)
     totals: list[tuple[int, int, tuple[int, ...], int, bytes]] = field(default_factory=list)
     secrets: dict[int, set[bytes]] = field(default_factory=lambda: defaultdict(set))
-    met: dict[int, int] = field(default_factory=dict)  # in which life a site was in an attempt, or left
+    met: dict[int, int] = field(default_factory=dict)  # site -> the life in which it met others, or left
 
     def mask(self, own: int, y: bytes, keys: Any, scope: bytes, commits: Any) -> bytes:
-        """`pads.mask`, observed."""
+        """`pads.mask`, which also records the pads that were used."""
         masked = pads.mask(own, y, keys, scope, commits)
         self.pads_of[masked] = [
             pads.pad_key(key, scope, keys.t, commits[min(own, j)], commits[max(own, j)])
@@ -92,7 +92,7 @@ class Observer:
         return masked
 
     def watch(self, site: MemorySite, data: bytes) -> None:
-        """A frame leaves a site."""
+        """Record a frame that leaves a site."""
         frame = _decode_once(data, largest=LARGEST)
         if frame.sender != site.number or site.number in self.world.plan.liars:
             return
@@ -105,12 +105,12 @@ class Observer:
                 self.covered[site.number, key].add(frame.payload)
 
     def left(self, number: int) -> set[tuple[int, int]]:
-        """The rounds that left a site. A commit is a salted hash: who forgot one owes nothing."""
+        """The rounds that left a site. A commit does not count: it is only a salted hash."""
         forgot = number in self.world.rolled_back
         return self.messages[number] | (set() if forgot else self.commits[number])
 
     def noted(self, site: MemorySite, effect: Effect) -> None:
-        """A site wants something done."""
+        """Record an effect that a site requests."""
         if isinstance(effect, Ask | SendFrame):
             return
         if isinstance(effect, Finished):
@@ -135,7 +135,7 @@ class Observer:
             self._look_at(site.number, effect.records["frames"] or b"")
 
     def _look_at(self, number: int, frames: bytes) -> None:
-        """Without masks: vectors near the edge of the range, as a whole, that a site has taken in."""
+        """Without masks: record the received vectors that are near the edge of the range as a whole."""
         for frame in (decode(data, largest=LARGEST) for data in unpack_frames(frames)):
             values = np.abs(np.frombuffer(split_message(frame.payload)[1], dtype="<f8"))
             far = np.median(values) >= EDGE * CLIP or not (values <= CLIP).all()
@@ -148,7 +148,7 @@ _decode_once = lru_cache(maxsize=8192)(decode)  # the same bytes reach many site
 
 @contextmanager
 def observed(world: World) -> Iterator[Observer]:
-    """Watch a world."""
+    """A block in which an observer watches the world."""
     observer, mask, noted = Observer(world), rounds.mask, world.network.noted
 
     def both(site: MemorySite, effect: Effect) -> None:
@@ -164,7 +164,7 @@ def observed(world: World) -> Iterator[Observer]:
 
 
 def check(world: World, observer: Observer) -> list[str]:
-    """Every invariant that does not hold, in words."""
+    """Every invariant that does not hold, as text."""
     return [line for test in CHECKS for line in test(world, observer)]
 
 
@@ -173,7 +173,7 @@ def _honest(world: World) -> list[MemorySite]:
 
 
 def _doubled(world: World) -> set[int]:
-    """Sites of which two lives may sign: a copy that runs beside, or an image that came back."""
+    """Sites of which two processes may sign: because of a running copy, or a restored machine image."""
     return world.copied | world.imaged
 
 
@@ -205,7 +205,7 @@ def check_keys(world: World, observer: Observer) -> list[str]:
 
 
 def _secrets(effect: Hold) -> Iterator[bytes]:
-    """The keys and salts that go into volatile memory."""
+    """The keys and salts that a site keeps in volatile memory."""
     for name, value in effect.entries.items():
         if value is not None and name == "keys":
             yield from pads.RoundKeys.unpack(value).keys.values()
@@ -214,7 +214,7 @@ def _secrets(effect: Hold) -> Iterator[bytes]:
 
 
 def check_ledgers(world: World, observer: Observer) -> list[str]:
-    """Beside a copy, the ledgers of both count; a site that has yet to meet the others has its account."""
+    """If a site has a copy, both ledgers count. For a rolled-back site that met no site yet, its account."""
     found = []
     masked = world.plan.method == "masked"  # without masks, a round leaves a site in one attempt at most
     for site in _honest(world):
@@ -222,28 +222,28 @@ def check_ledgers(world: World, observer: Observer) -> list[str]:
         disks = [site.disk, *(twin.disk for twin in world.network.twins.get(number, ()))]
         left = {(a * masked, t) for a, t in observer.left(number)}
         if left and number not in world.restored and not any(disk.account for disk in disks):
-            found.append(f"ledger: s{number} sent {sorted(left)}, and its account is not charged")
+            found.append(f"ledger: s{number} sent {sorted(left)}, but its account is not charged")
         unmet = observer.met.get(number, -1) < world.rolled_back.get(number, -1)
         if unmet or number in world.imaged or (not masked and number in world.restored):
             continue
         charged = {(r.attempt * masked, r.charge.t) for disk in disks for r in disk.ledger}
         if left - charged:
-            found.append(f"ledger: s{number} sent {sorted(left - charged)} and charged {sorted(charged)}")
+            found.append(f"ledger: s{number} sent {sorted(left - charged)}, but charged {sorted(charged)}")
     return found
 
 
 def check_idle(world: World, observer: Observer) -> list[str]:
-    """No site pays for a run in which it committed to nothing, unless it states that it lost its memory."""
+    """No site pays for a run in which it made no commit, unless it states that it lost its memory."""
     if len(world.plan.liars | _doubled(world)) > world.plan.colluding:
         return []
     known = observer.committed | world.rolled_back.keys() | world.copied
     charged = [site for site in _honest(world) if site.disk.account and site.number not in known]
     idle = [site for site in charged if "lost" not in site.disk.records]
-    return [f"idle: the account of s{site.number} is charged, and it committed to nothing" for site in idle]
+    return [f"idle: the account of s{site.number} is charged, but it made no commit" for site in idle]
 
 
 def check_costs(world: World, observer: Observer) -> list[str]:
-    """mu of what left, recomputed here, beside that of the certificate's facts."""
+    """Compare mu, recomputed from the messages that left, with mu from the facts of the certificate."""
     plan, found = world.plan, []
     if plan.method != "masked":
         return found
@@ -264,7 +264,7 @@ def check_costs(world: World, observer: Observer) -> list[str]:
                 found.append(f"epsilon: s{site.number} mu^2 {real:g} left, {certified:g} certified, c={c}")
         cost = masked_cost(run, range(1, len(stated) + 1), DELTA, run.honest(plan.colluding))
         lied = bool(plan.liars | _doubled(world))
-        misled = lied and "lost" in site.disk.records  # it says that it lost its memory, and believes any
+        misled = lied and "lost" in site.disk.records  # it lost its memory, and believes liars
         if cost > EPSILON * _ROUNDING and not misled:
             found.append(f"epsilon: s{site.number} certifies {cost:g}, above the plan's {EPSILON:g}")
     return found
@@ -279,7 +279,7 @@ def _mu2(release: ChargedRelease, colluding: int) -> float:
 
 
 def check_models(world: World, observer: Observer) -> list[str]:
-    """A site that runs twice may sign twice: it counts as one that may lie."""
+    """All honest sites have one result. A site that runs twice may sign twice, so it counts as lying."""
     if len(world.plan.liars | _doubled(world)) > world.plan.colluding:
         return []
     results = {n: digests for n, digests in observer.results.items() if n not in world.plan.liars}
@@ -307,7 +307,7 @@ def check_totals(world: World, observer: Observer) -> list[str]:
         if not odd & set(members) and all(len(values.get(i, ())) == 1 for i in members):
             true = sum(np.frombuffer(next(iter(values[i])), dtype="<i8") for i in members)
             if np.asarray(true, dtype="<i8").tobytes() != heard:
-                found.append(f"sums: the total of round {t} at s{site} is not what the members added")
+                found.append(f"sums: the total of round {t} at s{site} is not the sum of the messages")
     return found
 
 
@@ -322,7 +322,7 @@ def check_blame(world: World, observer: Observer) -> list[str]:
 
 
 def check_end(world: World, observer: Observer) -> list[str]:
-    """All other sites finish, unless a site lies or runs twice, or too many are lost."""
+    """All sites that are not lost finish, unless a site lies or runs twice, or too many are lost."""
     rest = world.must_finish()
     return [
         f"end: s{site.number} has not finished: {[stop.reason.value for stop in site.stops][-3:]}"

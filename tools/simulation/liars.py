@@ -1,4 +1,4 @@
-"""Sites that lie: what one of them makes of the frames that an honest site in its place would send."""
+"""Lying sites: how they change the frames that an honest site in their place would send."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _lie(act: Lie) -> Lie:
 
 
 class Liar:
-    """One lying site: honest but for its lies, each told with some chance."""
+    """One lying site. It is honest except for its lies, each of which it tells with some probability."""
 
     def __init__(self, number: int, world: World, draw: random.Random) -> None:
         self.number, self.world, self.draw = number, world, draw
@@ -49,7 +49,7 @@ class Liar:
         self.held: dict[tuple[int, int, bytes], list[tuple[SignedFrame, int]]] = {}
 
     def tell(self, data: bytes, to: int) -> list[bytes]:
-        """What `to` is sent instead of this frame."""
+        """The frames that the liar sends to `to` instead of this frame."""
         frame = decode(data, largest=LARGEST)
         self.heard.append(data)
         for lie in self.lies:
@@ -60,21 +60,21 @@ class Liar:
         return [data]
 
     def sign(self, frame: SignedFrame, payload: bytes) -> bytes:
-        """Another payload in the same slot, signed by the liar."""
+        """Sign another payload for the same slot."""
         return self.seal(frame.slot, frame.scope, payload)
 
     def seal(self, slot: Slot, scope: bytes, payload: bytes) -> bytes:
-        """Any frame in the liar's name."""
+        """Sign any frame as the lying site."""
         return self.world.identity(self.number).seal(encode(JOB, slot, scope, payload))
 
     def send(self, data: bytes, to: int) -> None:
-        """Hand a frame to a site, a moment later."""
+        """Send a frame to a site, after a short delay."""
         target = self.world.network.sites[to]
         later = Heard(data, self.number)
         self.world.scheduler.after(0.01, lambda: self.world.network.tell(target, later))
 
     def listen(self, data: bytes) -> None:
-        """What others send: a liar may sign what it is shown, and choose after it has seen the others."""
+        """Receive a frame of another site. The liar may sign it, or choose its own frame after it."""
         try:
             frame = decode(data, largest=LARGEST)
         except FrameRefused:
@@ -91,7 +91,7 @@ class Liar:
             self._dictate(frame)
 
     def _dictate(self, frame: SignedFrame) -> None:
-        """Send what was held back once all other messages are there: their sum is what the liar wants."""
+        """After all other messages have arrived, send one that makes the sum what the liar wants."""
         place = (frame.attempt, frame.t, frame.scope)
         commits = self.others.get((Kind.COMMIT, *place), {})
         messages = self.others.get((Kind.MESSAGE, *place), {})
@@ -116,7 +116,7 @@ def earlier_frames(sites: int) -> list[bytes]:
 
 
 def plant_liars(world: World) -> None:
-    """Let the liars of a run lie."""
+    """Make the lying sites of a run lie."""
     draw = random.Random(f"liars {world.plan.seed}")
     liars = {number: Liar(number, world, draw) for number in sorted(world.plan.liars)}
 
@@ -137,7 +137,7 @@ def plant_liars(world: World) -> None:
 
 
 def split_message(payload: bytes) -> tuple[bytes, bytes]:
-    """What stands before the numbers of a message, and the numbers; a masked message has numbers only."""
+    """The header and the numbers of a message; a masked message has numbers only."""
     plain = read_plain(payload)
     return (b"", payload) if plain is None else (pack_plain(plain[0], b""), plain[1])
 
@@ -154,7 +154,7 @@ def _same(liar: Liar, frame: SignedFrame) -> list[bytes]:
 
 @_lie
 def huge(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Impossible values in the sum of all sites."""
+    """Send impossible values, which enter the sum of all sites."""
     if frame.kind != Kind.MESSAGE or frame.sender != liar.number:
         return _same(liar, frame)
     head, body = split_message(frame.payload)
@@ -164,7 +164,7 @@ def huge(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def equivocate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Different frames of one slot to different sites."""
+    """Send different frames of one slot to different sites."""
     if frame.kind not in (Kind.MESSAGE, Kind.COMMIT, Kind.DONE) or frame.sender != liar.number or to % 2:
         return _same(liar, frame)
     return [liar.sign(frame, flipped(frame.payload))]
@@ -172,7 +172,7 @@ def equivocate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def two_faced(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Different messages of a round to different sites, and nothing else that would give it away."""
+    """Send different messages of a round to different sites, and nothing else that would reveal it."""
     if frame.kind != Kind.MESSAGE or frame.sender != liar.number or to % 2:
         return _same(liar, frame)
     return [liar.sign(frame, flipped(frame.payload))]
@@ -180,13 +180,13 @@ def two_faced(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def withhold(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Send something to some, and nothing to others."""
+    """Send a frame to some sites only."""
     return [] if (to + frame.kind) % 2 else _same(liar, frame)
 
 
 @_lie
 def wrong_keys(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """State the hash of a key that the other end does not have."""
+    """State the hash of a key that the other site does not have."""
     read = read_commit(frame.payload) if frame.kind == Kind.COMMIT and frame.sender == liar.number else None
     if read is None:
         return _same(liar, frame)
@@ -196,7 +196,7 @@ def wrong_keys(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def boast(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """State rounds that no site has completed, or attempts that never existed."""
+    """Claim rounds that no site has completed, or attempts that never existed."""
     if frame.kind != Kind.HELLO or frame.sender != liar.number:
         return _same(liar, frame)
     hello = read_hello(frame.payload)
@@ -210,7 +210,7 @@ def boast(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def forget(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Vouch for a site that lost its state: omit its earlier charges."""
+    """Answer a site that lost its state, but omit its earlier charges."""
     if frame.kind != Kind.HELLO or frame.sender != liar.number:
         return _same(liar, frame)
     return [liar.sign(frame, replace(read_hello(frame.payload), past=()).pack())]
@@ -218,7 +218,7 @@ def forget(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def weak_key(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """A public key of low order, with which every shared secret is known."""
+    """Send a public key of low order, with which every shared secret is known."""
     if frame.kind != Kind.HELLO or frame.sender != liar.number:
         return _same(liar, frame)
     return [liar.sign(frame, replace(read_hello(frame.payload), key=bytes(32)).pack())]
@@ -226,7 +226,7 @@ def weak_key(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def forge_members(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Propose fewer sites than a quorum, or others than are there."""
+    """Propose fewer members than a quorum, or sites that are not present."""
     if frame.kind != Kind.PROPOSE:
         return _same(liar, frame)
     try:
@@ -240,14 +240,14 @@ def forge_members(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def replay(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Old frames beside new ones: of this run, and of earlier ones."""
+    """Send old frames, of this run and of earlier runs, in addition to new ones."""
     old = liar.draw.choice(liar.heard)
     return [*_same(liar, frame), old, liar.draw.choice(earlier_frames(liar.world.plan.sites))]
 
 
 @_lie
 def restart_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Ask for one new attempt after another."""
+    """Request one new attempt after another."""
     if frame.kind not in (Kind.COMMIT, Kind.MESSAGE) or liar.draw.random() < 0.7:
         return _same(liar, frame)
     hellos = [data for data in liar.heard if decode(data, largest=LARGEST).kind == Kind.HELLO]
@@ -260,7 +260,7 @@ def restart_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def rush(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Choose what to commit to after having seen the others: send its own frames late."""
+    """Send frames late, to choose a commit after seeing the commits of the others."""
     if frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.sender == liar.number:
         data = liar.heard[-1]
         network = liar.world.network
@@ -272,7 +272,7 @@ def rush(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def dictate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Hold one's message back until all others are there: the sum is then what the liar wants."""
+    """Hold the message back until all others have arrived, to make the sum what the liar wants."""
     if frame.kind != Kind.MESSAGE or frame.sender != liar.number or liar.world.plan.method != "masked":
         return _same(liar, frame)
     liar.held.setdefault((frame.attempt, frame.t, frame.scope), []).append((frame, to))
@@ -281,13 +281,13 @@ def dictate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def sign_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Sign every attempt that any site signs, even two of one number."""
+    """Sign every attempt that any site signs, even two attempts with the same number."""
     return _same(liar, frame)
 
 
 @_lie
 def two_hellos(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Another hello to every other site."""
+    """Send a different hello to every other site."""
     if frame.kind != Kind.HELLO or frame.sender != liar.number or to % 2:
         return _same(liar, frame)
     hello = read_hello(frame.payload)
@@ -296,7 +296,7 @@ def two_hellos(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def absurd(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """A hello with sites, rounds, attempts or shares that cannot be."""
+    """Send a hello with impossible sites, rounds, attempts or shares."""
     if frame.kind != Kind.HELLO or frame.sender != liar.number:
         return _same(liar, frame)
     hello, sites = read_hello(frame.payload), tuple(range(liar.world.plan.sites))
@@ -314,7 +314,7 @@ def absurd(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def false_end(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """State a result that nobody holds, and leave with charges that never were."""
+    """State a result that no site has, and leave with charges that were never made."""
     if frame.sender != liar.number or frame.kind not in (Kind.COMMIT, Kind.DONE, Kind.LEAVE):
         return _same(liar, frame)
     done = liar.seal(Slot(Kind.DONE, frame.attempt, 0, liar.number), frame.scope, bytes(32))
@@ -326,7 +326,7 @@ def false_end(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def false_totals(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Other totals, or last vectors, for a site that was away."""
+    """Send false totals, or false last vectors, to a site that was away."""
     if frame.kind != Kind.TOTAL or frame.sender != liar.number:
         return _same(liar, frame)
     return [liar.sign(frame, frame.payload[:-1] + bytes([frame.payload[-1] ^ 1]))]

@@ -1,8 +1,8 @@
-"""Sites in one process: a scheduler with a virtual clock, virtual disks and a virtual network, from one seed.
+"""Sites in one process, with a virtual clock, virtual disks and a virtual network, all from one seed.
 
-Everything that happens follows from the seed: two worlds with the same seed do the same to the last bit. No
-real time passes. What a disk holds survives a kill; what was not synced is lost in a power cut; volatile
-memory survives a kill and is lost in a power cut.
+The seed determines everything: two worlds with the same seed are equal to the last bit. No real time passes.
+The content of a disk survives a kill. A power cut loses volatile memory, and writes that were not synced.
+Volatile memory survives a kill.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from taciturn.sites.protocol.machine import SiteProtocol
 
 
 class Scheduler:
-    """A virtual clock: what is to happen, in the order of time and, at one time, of asking for it."""
+    """A virtual clock. It runs actions in the order of time; at equal times, in the order of requests."""
 
     def __init__(self, seed: int) -> None:
         self.now, self.random = 0.0, random.Random(seed)
@@ -46,7 +46,7 @@ class Scheduler:
         self._count = 0
 
     def at(self, time: float, act: Callable[[], None]) -> None:
-        """Do something at a time that is still to come."""
+        """Schedule an action at a future time."""
         self._count += 1
         heapq.heappush(self._queue, (max(time, self.now), self._count, act))
 
@@ -54,7 +54,7 @@ class Scheduler:
         self.at(self.now + delay, act)
 
     def run(self, until: float, done: Callable[[], bool] = lambda: False) -> None:
-        """Let time pass."""
+        """Let time pass until `until`, or until `done`."""
         while self._queue and not done():
             time, _, act = self._queue[0]
             if time > until:
@@ -69,7 +69,7 @@ class Scheduler:
 
 @dataclass
 class VirtualDisk:
-    """What a site has on its disk, in volatile memory, and in the account of its table.
+    """A site's disk, its volatile memory, and the account of its table.
 
     full : nothing more can be stored.   pays : whether the account pays for the run.
     account_mark : the high-water mark of rounds without masks, kept with the account.
@@ -90,7 +90,7 @@ class VirtualDisk:
         )
 
     def write(self, effect: StoreRecords) -> None:
-        """One transaction, all or none."""
+        """Write one transaction, completely or not at all."""
         for key, value in effect.records.items():
             if value is None:
                 self.records.pop(key, None)
@@ -125,7 +125,7 @@ class MemorySite:
 
 
 def exchange_key(asker: Envelopes, other: Envelopes) -> None:
-    """The asker requests the key of another process, which gives it to a certificate that it accepts."""
+    """The asker requests the key of another process, which sends it if it accepts the asker's certificate."""
     try:
         answer = other.answer(other.read(asker.request, asker.own))
         asker.learn(asker.read(answer or b"", other.own), other.own)
@@ -134,7 +134,7 @@ def exchange_key(asker: Envelopes, other: Envelopes) -> None:
 
 
 class Thief:
-    """A process with the old key of a site, on a link of its own: it hears what is sent to that site."""
+    """A process with the old key of a site. It receives everything that is sent to that site."""
 
     def __init__(self, envelopes: Envelopes, read: Callable[[int], None]) -> None:
         self.envelopes, self.read = envelopes, read
@@ -146,14 +146,14 @@ class Thief:
 
 
 class MemoryNetwork:
-    """All sites of one run, their links, and what a fault may do to either.
+    """All sites of one run and their links, with hooks for faults.
 
-    delay : how long a frame takes from one site to another; None loses it.
-    watch : called with every frame that leaves a site, before anything can happen to it.
-    twist : what a lying site makes of its own frames.
-    thieves : by the number of a site, processes that hear what is sent to it, by a revoked key.
+    delay : the time that a frame takes from one site to another; None loses the frame.
+    watch : called with every frame that leaves a site, before a fault can change it.
+    twist : how a lying site changes its own frames.
+    thieves : for the number of a site, the processes that receive its frames with a revoked key.
 
-    Processes that have envelopes use them, and exchange keys whenever the first envelope of another arrives.
+    Processes that have envelopes use them, and exchange keys when the first envelope of another one arrives.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class MemoryNetwork:
     # -- processes --------------------------------------------------------------------------------------
 
     def start(self, site: MemorySite) -> None:
-        """Start the process of a site, on what its disk and its memory hold."""
+        """Start the process of a site from its disk and its volatile memory."""
         if site.running or site.away:
             return
         site.life += 1
@@ -180,9 +180,9 @@ class MemoryNetwork:
         self.tell(site, Started())
 
     def kill(self, site: MemorySite, *, power: bool = False) -> None:
-        """End the process at once; with `power`, the machine too, and its volatile memory is gone.
+        """Kill the process; with `power`, cut the power of its machine, which clears the volatile memory.
 
-        A transaction that was under way is on disk or not: both happen.
+        An unfinished transaction may or may not be on disk; both cases occur.
         """
         site.protocol = None
         site.life += 1
@@ -196,7 +196,7 @@ class MemoryNetwork:
     # -- events and effects -----------------------------------------------------------------------------
 
     def tell(self, site: MemorySite, event: Event) -> None:
-        """Hand an event to a running site, and carry out what it wants."""
+        """Pass an event to a running site, and carry out the effects that it requests."""
         if site.protocol is None:
             return
         entropy = self.scheduler.random.getrandbits(256).to_bytes(32, "little")
@@ -208,7 +208,7 @@ class MemoryNetwork:
                 return
 
     def _later(self, delay: float, site: MemorySite, event: Event) -> None:
-        """An event for this process; its successor does not get it."""
+        """Schedule an event for this process; a restarted process does not get it."""
         life = site.life
         self.scheduler.after(delay, lambda: self.tell(site, event) if site.life == life else None)
 
@@ -287,7 +287,7 @@ class MemoryNetwork:
 
 
 def _opens(mine: Envelopes | None, sealed: bytes, by: Envelopes) -> bool:
-    """Whether a process can open an envelope; it asks for the key if it has another one, or none."""
+    """Whether a process can open an envelope; if it lacks the right key, it requests the key."""
     if mine is None:
         return False
     if mine.open(sealed, by.own) is None:

@@ -1,4 +1,4 @@
-"""A short program for simulated sites: a few sums, each about a point that the sums before have led to."""
+"""A short program for simulated sites: a few sums, each at a point that depends on the earlier sums."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WalkState:
 
 @dataclass(frozen=True)
 class Walk:
-    """x += the mean of the clipped distances of all rows from x: each sum depends on the totals before."""
+    """x += the mean of the clipped distances of all rows from x; each sum depends on earlier totals."""
 
     noise: tuple[float, ...]
     loss: ClassVar[LossFacts] = LossFacts(PROGRAM, 1.0, 0.0)
@@ -60,7 +60,7 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class WalkRows:
-    """One site's rows."""
+    """The rows of one site."""
 
     rows: Any
     units: int
@@ -73,7 +73,7 @@ class WalkRows:
 
 
 class FreshStreams:
-    """Noise of a simulation: a new stream for every draw of every process, from the seed of the run."""
+    """The noise of a simulation: a new stream for every draw of every process, from the seed of the run."""
 
     simulated: ClassVar[bool] = True
 
@@ -86,7 +86,7 @@ class FreshStreams:
 
 @lru_cache(maxsize=256)
 def tables(sites: int, colluding: int, rounds: int) -> SumTables:
-    """The numbers of a run, before any site has left."""
+    """The numbers of a run with all its sites."""
     units, pairs = sites * ROWS, pair_graph(sites, colluding)
     plan = SumPlan(VECTORS, LENGTH, 2.0 / units, 0.0, 1.0, 1.0 / rounds, whole=True)
     sums = fix_sums([plan] * rounds, epsilon=EPSILON, delta=DELTA, pairs=pairs, colluding=colluding)
@@ -101,7 +101,7 @@ def rows_of(site: int, units: int) -> WalkRows:
 
 
 def walking_site(number: int, sites: int, colluding: int, rounds: int, source: random.Random) -> SumsSite:
-    """What one simulated site computes."""
+    """The computation of one simulated site with masked sums."""
     numbers = tables(sites, colluding, rounds)
     half = rows_of(number, numbers.units)
     return SumsSite(number, numbers, half, FreshStreams(source), (ROWS,) * sites)  # type: ignore[arg-type]
@@ -135,6 +135,6 @@ def _penalty_node(number: int, degree: int, sites: int, rounds: int) -> Any:
 def penalty_site(
     number: int, links: tuple[tuple[int, ...], ...], rounds: int, source: random.Random
 ) -> ADMMSite:
-    """What one simulated site of the paper's method computes."""
+    """The computation of one simulated site with the paper's method."""
     node = _penalty_node(number, len(links[number]), len(links), rounds)
     return ADMMSite(number, replace(node, streams=FreshStreams(source)), links, CLIP, LENGTH)

@@ -1,4 +1,4 @@
-"""One simulated run: its sites and their keys, the faults that befall them, and how it ends."""
+"""One simulated run: its sites and their keys, their faults, and the end of the run."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from .program import penalty_site, walking_site
 
 JOB = hashlib.sha256(b"a simulated job").digest()
 PATIENCE, GATHER, TICK = 4.0, 0.4, 0.25
-HEALED, LONGEST = 10.0, 60.0  # when the last passing fault is over, and when a run must have ended
-LOST = (Reason.BUDGET,)  # why a site never comes back
+HEALED, LONGEST = 10.0, 60.0  # all temporary faults end at HEALED, and a run must end by LONGEST
+LOST = (Reason.BUDGET,)  # a site that stops for one of these reasons never comes back
 RESTARTS = (Reason.LEFT_ALONE, Reason.COPY, Reason.DISK)
-TRIES = 1  # times that a site is started again, once everything is healed, before its operator gives up
+TRIES = 1  # how often an operator restarts a site, after all temporary faults are over
 LARGEST = 2**16
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is like, before anything happens."""
+    """The facts of a run before it starts."""
 
     seed: int
     sites: int
@@ -65,9 +65,9 @@ def _authority() -> Authority:
 
 @lru_cache(maxsize=128)
 def identity(number: int, days: float = 30.0, key: int = 0) -> Identity:
-    """A site's key and certificate, made once for all runs; one of negative days has expired.
+    """A site's key and certificate, made once for all runs. A certificate with negative `days` has expired.
 
-    key : 0, and 1 of a site whose first key was revoked.
+    key : 0 for the first key of a site; 1 for its new key after a revocation.
     """
     name = f"s{number}"
     private = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(f"{name} {key}".encode()).digest())
@@ -78,7 +78,7 @@ def identity(number: int, days: float = 30.0, key: int = 0) -> Identity:
 
 @cache
 def trust(revoked: frozenset[int] = frozenset()) -> Trust:
-    """What a site believes once it has learnt that the first keys of these sites are revoked."""
+    """The trust of a site that knows that the first keys of these sites are revoked."""
     keys = [identity(number).key.public_key() for number in sorted(revoked)]
     return Trust([_authority().certificate], [_fingerprint(key) for key in keys])
 
@@ -89,7 +89,7 @@ def _fingerprint(key: Ed25519PublicKey) -> str:
 
 
 _verified: dict[tuple[bytes, bytes], bool] = {}
-_refused: dict[int, dict[bytes, str]] = {}  # revoked certificates, by the trust that refuses them
+_refused: dict[int, dict[bytes, str]] = {}  # id of a trust -> the certificates that it refuses
 
 
 def check_signature(trust: Trust, frame: SignedFrame, name: str, at: datetime.datetime) -> None:
@@ -113,12 +113,12 @@ def check_signature(trust: Trust, frame: SignedFrame, name: str, at: datetime.da
         except Exception:
             _verified[known] = False
     if not _verified[known]:
-        raise FrameRefused("signature", f"its signature is not that of {name}")
+        raise FrameRefused("signature", f"it was not signed by {name}")
 
 
 @dataclass
 class World:
-    """A run under way."""
+    """The state of a simulated run."""
 
     plan: Plan
     trace: list[str] | None = None
@@ -126,19 +126,19 @@ class World:
     network: MemoryNetwork = field(init=False)
     scheduler: Scheduler = field(init=False)
     clock: dict[int, float] = field(default_factory=dict)
-    revoked: dict[int, frozenset[int]] = field(default_factory=dict)  # by the site that has learnt it
+    revoked: dict[int, frozenset[int]] = field(default_factory=dict)  # site -> the revocations that it knows
     rekeyed: set[int] = field(default_factory=set)
-    sealed: bool = False  # whether what travels is in envelopes: in runs where keys are revoked or expire
-    read: set[tuple[int, int]] = field(default_factory=set)  # (site, thief) after the site knew of the theft
+    sealed: bool = False  # whether frames travel in envelopes: in runs with revoked or expired keys
+    read: set[tuple[int, int]] = field(default_factory=set)  # (site, thief) if the site knew of the theft
     expired: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
-    rolled_back: dict[int, int] = field(default_factory=dict)  # by site the life after which it was put back
-    restored: set[int] = field(default_factory=set)  # those whose account came back too
+    rolled_back: dict[int, int] = field(default_factory=dict)  # site -> the life before the rollback
+    restored: set[int] = field(default_factory=set)  # sites whose account was rolled back too
     imaged: set[int] = field(default_factory=set)
     happened: list[str] = field(default_factory=list)
     backups: dict[int, VirtualDisk] = field(default_factory=dict)
     cuts: list[tuple[set[int], bool]] = field(default_factory=list)
-    lost: set[int] = field(default_factory=set)  # sites whose key was revoked, without another
+    lost: set[int] = field(default_factory=set)  # sites whose key was revoked and not replaced
     copied: set[int] = field(default_factory=set)
     tries: dict[int, int] = field(default_factory=dict)
     healed: bool = False
@@ -180,14 +180,14 @@ class World:
         return SiteProtocol(setup, site.disk.records, site.disk.volatile)
 
     def method(self, number: int, source: random.Random) -> Any:
-        """What one site computes."""
+        """The computation of one site."""
         plan = self.plan
         if plan.method == "penalty":
             return penalty_site(number, plan.links, plan.rounds, source)
         return walking_site(number, plan.sites, plan.colluding, plan.rounds, source)
 
     def _believe(self, number: int, frame: SignedFrame, by: int | None = None) -> None:
-        """A frame was signed by the site that it names, with a certificate that is valid."""
+        """Raise unless the site that the frame names signed it, with a valid certificate."""
         at, name = (
             self._began + datetime.timedelta(seconds=self.scheduler.now),
             frame.sender if by is None else by,
@@ -207,7 +207,7 @@ class World:
         )
 
     def add_thief(self, number: int) -> None:
-        """From now on a process with the first key of a site is on the network beside it."""
+        """Add a process to the network that has the first key of a site."""
 
         def note(sender: int) -> None:
             if number in self.revoked.get(sender, ()):
@@ -217,17 +217,17 @@ class World:
         self.network.thieves.setdefault(number, []).append(thief)
 
     def identity(self, number: int) -> Identity:
-        """The key and certificate that a site signs with by now."""
+        """The key and certificate with which a site signs now."""
         return identity(number, -2.0 if number in self.expired else 30.0, int(number in self.rekeyed))
 
     def revoke(self, number: int, delay: Callable[[], float]) -> None:
-        """The first key of a site is revoked; every other site learns it after a delay of its own."""
+        """Revoke the first key of a site; every other site learns this after a different delay."""
         for site in self.sites:
             if site.number != number:
                 self.scheduler.after(delay(), lambda n=site.number: self._learn(n, number))  # type: ignore[misc]
 
     def _learn(self, number: int, revoked: int) -> None:
-        """A real site learns it when it is started again, and has new keys then."""
+        """Tell a site about a revocation. A real site learns it at its next start, with new keys."""
         self.revoked[number] = self.revoked.get(number, frozenset()) | {revoked}
         for site in (self.sites[number], *self.network.twins.get(number, ())):
             if site.envelopes is not None:
@@ -240,7 +240,7 @@ class World:
             self.say(f"s{site.number}.{site.life} {text}")
 
     def _run_again(self, site: MemorySite) -> None:
-        """Operators run the same command again, as the site that stopped asks: also where a run has ended."""
+        """The operator runs the command again, as the stopped site asks, even if the run has ended."""
         self.network.start(site)
         if self.healed:
             self.tries[site.number] = self.tries.get(site.number, 0) + 1
@@ -249,23 +249,23 @@ class World:
                     self.network.start(other)
 
     def cut(self, one: int, other: int) -> bool:
-        """Whether a partition keeps a frame of one site from another."""
+        """Whether a partition separates the two sites."""
         return any((one in part) - (other in part) in ((1, -1) if both else (1,)) for part, both in self.cuts)
 
     def add_copy(self, site: MemorySite, disk: VirtualDisk) -> None:
-        """A second process with the number and key of a site; both hear what is sent to that number."""
+        """Add a second process with the number and key of a site; both receive the frames for that number."""
         twin = MemorySite(site.number, self._make, disk, life=1000)
         self.copied.add(site.number)
         self.network.twins.setdefault(site.number, []).append(twin)
         self.network.start(twin)
 
     def say(self, text: str) -> None:
-        """One line of the trace."""
+        """Add one line to the trace."""
         if self.trace is not None:
             self.trace.append(f"{self.scheduler.now:9.3f} {text}")
 
     def fault(self, at: float, text: str, act: Callable[[], None]) -> None:
-        """Let something go wrong at a time."""
+        """Schedule a fault."""
 
         def happen() -> None:
             self.happened.append(f"{self.scheduler.now:.2f} {text}")
@@ -275,7 +275,7 @@ class World:
         self.scheduler.at(at, happen)
 
     def over(self) -> bool:
-        """Whether every honest site that is still there has ended."""
+        """Whether every remaining honest site has ended."""
         return all(self.ended(site) for site in self.sites if site.number not in self.plan.liars)
 
     def ended(self, site: MemorySite) -> bool:
@@ -288,7 +288,7 @@ class World:
         return bool(site.stops) and not site.running and site.stops[-1].reason not in RESTARTS
 
     def run(self) -> None:
-        """From the first start to the last end."""
+        """Simulate the whole run, from the first start of a site to the end of the last site."""
         for site in self.sites:
             late = self.random.random() * 0.2
             self.scheduler.at(late, lambda site=site: self.network.start(site))  # type: ignore[misc]
@@ -297,7 +297,7 @@ class World:
         self.scheduler.run(LONGEST if self.must_finish() else 2 * HEALED, self.over)
 
     def must_finish(self) -> tuple[int, ...]:
-        """All sites that are not lost; none if a site lies or runs twice, or too few are left."""
+        """The sites that must finish: all except lost ones; none if one lies, runs twice, or few are left."""
         plan, lost = self.plan, self.gone | self.lost | self.expired
         lost |= {site.number for site in self.sites if any(stop.reason in LOST for stop in site.stops)}
         rest = tuple(i for i in range(plan.sites) if i not in lost)
@@ -305,7 +305,7 @@ class World:
         return () if plan.liars or self.copied or self.imaged or not enough else rest
 
     def heal(self) -> None:
-        """All faults that pass are over: processes run, disks have room, links carry, clocks are right."""
+        """End all temporary faults: processes run, disks have space, links work, clocks are correct."""
         self.say("HEALED")
         self.healed = True
         self.clock.clear()
@@ -320,7 +320,7 @@ class World:
 
 
 def id_of(site: MemorySite) -> int:
-    """Tells the processes of one number apart: a copy draws other noise than the original."""
+    """Distinguishes a copy from the original with the same number, so that the copy draws different noise."""
     return site.disk.records.get("copy", b"")[:1] == b"1"
 
 
