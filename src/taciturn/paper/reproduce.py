@@ -58,7 +58,7 @@ def reproduce(
     taken: dict[str, str] = {}  # two figures with the same name would overwrite each other
     for source, figure in figures.items():
         if (other := taken.setdefault(figure.name, source)) != source:
-            raise ParameterError(f"{source}: `name` must differ from {other}'s; both say {figure.name!r}.")
+            raise ParameterError(f"{source}: `name` must differ from {other}; both have {figure.name!r}.")
     runs = sum(len(one.curves if isinstance(one, Figure) else one.noises) for one in figures.values())
     store = ResultStore(out / "curves")
     drawn: dict[str, Drawn] = {}

@@ -168,9 +168,9 @@ class FigureCurve(FigureTable):
         if self.method in ("madmm", "penalty") and self.dual_step is None:
             raise ValueError(f"`dual_step` must be given for {self.method}")
         if self.method in ("admm", "dual") and not isinstance(self.penalty, Constant):
-            raise ValueError(f"`penalty` must be one number for {self.method}, which holds it fixed")
+            raise ValueError(f"`penalty` must be one number for {self.method}, which keeps it constant")
         if self.method in ("admm", "dual", "primal") and self.dual_step is not None:
-            raise ValueError(f"`dual_step` must be left out for {self.method}: it is the penalty")
+            raise ValueError(f"`dual_step` must be left out for {self.method}: it equals the penalty")
         return self
 
 
