@@ -38,13 +38,13 @@ def show(
         typer.echo(json.dumps(facts))
         return
     limit = f"epsilon = {format_given(found.epsilon)} at delta = {format_given(found.delta)}"
-    typer.echo(f"{file}: {limit}, any one {found.unit}")
+    typer.echo(f"{file}: {limit}, for any one {found.unit}")
     typer.echo(f"  spent  {spent}")
     typer.echo(f"  left   {left} for one more run")
     for number, run in enumerate(found.runs, 1):
         typer.echo(f"  {number:>3}. {run.time}  {run.what}: {describe_run(run)}")
-    typer.echo(f"Head: {found.head.rows} rows, {found.head.digest}. Note it elsewhere: an older copy of")
-    typer.echo("the file lacks later charges, and nothing in the file shows that.")
+    typer.echo(f"Head: {found.head.rows} rows, {found.head.digest}. Note the head elsewhere: an older copy")
+    typer.echo("of the file lacks later charges, and only the noted head reveals that.")
 
 
 def _run(run: BudgetRun) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`taciturn certify`: what a run with given settings costs, as a certificate."""
+"""`taciturn certify`: compute the cost of a run with given settings, and write its certificate."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def certify(
     colluding: Annotated[
         int | None, typer.Option(min=0, help="For masked: how many other sites may collude.")
     ] = None,
-    dual_step: Annotated[float | None, typer.Option(help="Dual step theta; --penalty by default.")] = None,
+    dual_step: Annotated[float | None, typer.Option(help="Dual step theta; by default --penalty.")] = None,
     loss: Annotated[LossName | None, typer.Option(help="The loss; logistic by default.")] = None,
     regularization: Annotated[float | None, typer.Option(help="Weight rho of the regulariser.")] = None,
     sites: Annotated[int | None, typer.Option(help="Number of sites; by default degree + 1.")] = None,
@@ -95,7 +95,7 @@ def certify(
         return
     if settings := [name for name in given if name != "delta"]:
         raise typer.BadParameter(
-            f"a certificate contains its own settings; leave out {_option(settings[0])}."
+            f"a certificate already contains the settings; leave out {_option(settings[0])}."
         )
     verify(file, delta=delta, **written)
     if not as_json:
@@ -159,7 +159,7 @@ def _option(name: str) -> str:
 
 
 def _masked(given: dict[str, Any]) -> Certificate:
-    """All sites have equally many records; every two share masks; several outputs mean softmax."""
+    """The certificate of masked sums: sites of equal size, masks between all pairs; softmax if K > 1."""
     from ..graph import Graph
     from ..planning.plan import plan
 
@@ -171,7 +171,7 @@ def _masked(given: dict[str, Any]) -> Certificate:
 
 
 def _perturbed(given: dict[str, Any]) -> Certificate:
-    """One site's cost, which does not depend on the schedules of the other sites."""
+    """The certificate of one site, whose cost does not depend on the schedules of the other sites."""
     from ..methods.admm.prepared import PreparedADMM
     from ..methods.base import Network
     from ..privacy.marks import PLANNED

@@ -26,7 +26,7 @@ def plan(
     dimension: Annotated[int, typer.Option(min=1, help="Number of coefficients, including the intercept.")],
     delta: Annotated[float, typer.Option(help="The probability delta; 0 for a pure budget.")] = 1e-5,
     large_delta: Annotated[
-        bool, typer.Option("--large-delta", help="Allow a delta above 1 / records.")
+        bool, typer.Option("--large-delta", help="Allow a delta above 1 / (number of records).")
     ] = False,
     graph: Annotated[
         Literal["complete", "ring", "star", "path"], typer.Option(help="Which sites exchange messages.")

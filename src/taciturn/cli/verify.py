@@ -1,4 +1,4 @@
-"""`taciturn verify`: whether the numbers of a certificate or of a run folder follow from its facts."""
+"""`taciturn verify`: check that the numbers of a certificate or of a run folder follow from its facts."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _show(certificate: Certificate, *, verified: bool) -> None:
     if verified:
         say("Verified: every number follows from the facts in the file.")
         for note in certificate.notes:
-            say(f"{note} The sentence above is worded by this version.")
+            say(f"{note} This version of taciturn worded the sentence above.")
 
 
 def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
@@ -182,7 +182,7 @@ def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
     from ..privacy.certificate.masked_words import lines
 
     delta, others = format_delta(certificate.delta), certificate.run.sites - 1
-    names = {0: "no site colludes", others: "all other sites collude: no mask needed"}
+    names = {0: "no site colludes", others: "all other sites collude: masks do not help"}
     rows = [
         (names.get(c, f"{c} of {others} others collude"), certificate.epsilon_against(c), delta)
         for c in (lines(certificate) if certificate.against else ())

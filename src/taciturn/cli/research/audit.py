@@ -66,6 +66,6 @@ def _show(report: AuditReport) -> None:
         for result in report.results
     )
     columns = ("case", "delta", "measured", "certified", "mean ratio", "verdict")
-    show_table("Measured from below, certified from above", rows, columns, left=("case", "verdict"))
+    show_table("Measured lower bounds and certified upper bounds", rows, columns, left=("case", "verdict"))
     say("The mean ratio of the two densities must be 1; this checks the computed density and its Jacobian.")
     say(report.sentence())

@@ -21,8 +21,8 @@ def kit(
 ) -> None:
     """Write a folder for every party of a job.
 
-    Each folder has job.toml and STEPS.txt, the steps to take; a site's folder also has site.toml. No folder
-    has keys.
+    Each folder has job.toml and STEPS.txt, the steps to take; a site's folder also has site.toml. The folders
+    contain no keys.
     """
     from ...sites.files.job import load_job
     from ...sites.files.kit import write_kit

@@ -114,7 +114,7 @@ def until_stopped() -> Iterator[None]:
 
 
 def _leaves(stopped: BaseException) -> bool:
-    """Whether that exception propagates already, or the clean-up that it started raised another one."""
+    """Whether the exception already propagates, or the clean-up after it has raised another exception."""
     error = sys.exception()
     while error is not None and error is not stopped:
         error = error.__context__

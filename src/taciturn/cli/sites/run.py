@@ -72,7 +72,7 @@ def check(
     for finding in (*own.keys(ready), *own.place(ready.site)):
         say(finding)
     counted = "persons" if job.person else "rows"
-    unit = f"the unit of the owner's budget is a {ready.site.file.budget.unit}, that of the job a {job.unit}"
+    unit = f"unit of the owner's budget: {ready.site.file.budget.unit}; unit of the job: {job.unit}"
     say(Finding(True, f"data: {ready.site.samples} {counted}, {job.dimension} features; {unit}"))
     for finding in (*own.rows(ready.site), *costs(ready)):
         say(finding)
@@ -137,7 +137,7 @@ def finish(
     file: SiteFile,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="A site that is gone for good; all remaining operators name the same sites."),
+        typer.Option(help="A site that will not return; all remaining operators must name the same sites."),
     ] = None,
     log: Log = "text",
     level: Level = "info",

@@ -58,10 +58,8 @@ def up(
         spent = f"epsilon {format_cost(status.epsilon)} at delta {format_delta(status.delta)}"
         typer.echo(f"  {status.site}: {status.completed} rounds, {spent}")
     same = all(model["coef"] == models[0]["coef"] for model in models)
-    typer.echo(f"all {local} sites have {'the same model' if same else 'DIFFERENT models'}; on held-out rows")
-    typer.echo(
-        f"it is right {accuracy(models[0]['coef'][0], held_out):.1%} of the time (at most 90% is possible)"
-    )
+    typer.echo(f"all {local} sites have {'the same model' if same else 'DIFFERENT models'}; accuracy on")
+    typer.echo(f"held-out rows: {accuracy(models[0]['coef'][0], held_out):.1%} (at most 90% is possible)")
     if not same:
         raise typer.Exit(1)
 
