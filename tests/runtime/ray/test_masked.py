@@ -43,6 +43,21 @@ def test_whitened_descent_has_the_bits_of_the_local_engine(joined):
     same(tt.simulate(problem, "ring", method, engine=RayEngine(shards=2), **SETTINGS), here)
 
 
+def test_rows_of_a_feature_map_have_the_bits_of_the_local_engine(joined):
+    rng = np.random.default_rng(0)
+    tables = [rng.random((9000, 2)) for _ in range(3)]  # more entries than a site stores expanded
+    labels = [np.where(table[:, 0] + 0.3 * rng.normal(size=9000) > 0.5, 1.0, -1.0) for table in tables]
+    expand = tt.data.FeatureMap(ranges={0: (0, 1), 1: (0, 1)}, curves=9, surfaces=12, lazy=True).fit(
+        tables[0]
+    )
+    rows = [expand.transform(table) for table in tables]
+    problem = tt.Problem(list(zip(rows, labels, strict=True)), C=1.0, regularization=0.1)
+    assert "lazy" in repr(problem.site(0))
+    settings, method = SETTINGS | {"repeats": 1}, replace(METHOD, whiten=True)
+    here = tt.simulate(problem, "ring", method, **settings)
+    same(tt.simulate(problem, "ring", method, engine=RayEngine(shards=2), **settings), here)
+
+
 def test_checkpoints_are_for_other_runs(tmp_path):
     problem = tt.Problem(make_sites(5), C=1.0, regularization=0.1)
     with pytest.raises(ParameterError, match="`checkpoint`"):
