@@ -22,7 +22,7 @@ def test_partial_run_is_labelled_as_partial(certificates) -> None:
 
 
 def test_run_without_noise_makes_no_privacy_claim(certificates) -> None:
-    assert "no noise: nothing limits" in headline({"none": certificates["none"]})
+    assert "no noise. Nothing limits" in headline({"none": certificates["none"]})
 
 
 def test_comparison_names_every_cost_and_the_runs_without_a_bound(certificates) -> None:

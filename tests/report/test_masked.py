@@ -28,9 +28,9 @@ def certificate():
 
 
 def test_headline_names_the_assumed_colluders(certificate):
-    assert "any one of the 3 other sites" in headline({"masked": certificate})
+    assert "controls one other site of its choice" in headline({"masked": certificate})
     said = cost(certificate)
-    assert "at most 1 of the other sites" in said
+    assert "at most one other site colludes" in said
     assert written(certificate.epsilon_against(None), "bound") in said
     assert [mark.label for mark in marks({"masked": certificate})][1] == "Rounding covered"
 

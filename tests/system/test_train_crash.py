@@ -117,12 +117,12 @@ def test_option_again_keeps_the_record_and_the_certificate_mentions_it(crashed, 
     job.write_text(JOB.replace(json.dumps(CLASSES), '["c0", "c1"]'))  # two classes: this one is quick
     assert run(["train", str(job), "--again", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert any("cut off in round" in mark and "comes on top" in mark for mark in facts["marks"])
+    assert any("cut off in round" in mark and "comes in addition" in mark for mark in facts["marks"])
     names = {path.name for path in (crashed / "run").iterdir()}
     assert {"ledger-1.sqlite", "ledger.sqlite", "model.json", "certificate.json"} <= names
     certificate = Certificate.from_json((crashed / "run" / "certificate.json").read_text())
     certificate.verify()
-    assert "comes on top" in certificate.statement() and certificate.head is not None
+    assert "comes in addition" in certificate.statement() and certificate.head is not None
     with SqliteLedger(crashed / "run" / "ledger.sqlite", at_least=certificate.head, readonly=True) as ledger:
         assert ledger.head == certificate.head
     assert run(["train", str(job), "--again"]) == 1, "a run that came to its end is never run over"

@@ -1,4 +1,4 @@
-"""From a job file to a model, a certificate, a trace and a report: what `taciturn train` does.
+"""`taciturn train`: from a job file to a model, a certificate, a trace and a report.
 
 Tables are read and encoded by public facts, and one estimator is fitted across the sites.
 """
@@ -115,12 +115,12 @@ def train_job(
 def prepare_job(
     path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
 ) -> ReadyJob:
-    """The job in a file and the rows of its sites, checked; only a new, empty budget may be written."""
+    """Read and check a job and the rows of its sites. The only file it may write is a new, empty budget."""
     path = Path(path)
     job = read_job(path)
     folder = path.parent / "run" if out is None else Path(out)
     before = interrupted_runs(folder, job.delta or 1e-5, again=again)
-    marks = tuple(f"a run before this one was {run.words()}: that comes on top" for run in before)
+    marks = tuple(f"an earlier run was {run.words()}. This cost comes in addition" for run in before)
     rows = gather(job, path.parent)
     budget = None if job.budget is None else job.budget.open(path.parent)
     return ReadyJob(job, rows, folder, marks, budget)
@@ -128,7 +128,7 @@ def prepare_job(
 
 def _describe_leftovers(folder: Path) -> str:
     """Where the cost of a run that did not finish is recorded."""
-    return f"what it spent is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
+    return f"its cost is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
 
 
 def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: Model) -> dict[str, bytes]:
@@ -163,7 +163,7 @@ class TrainingRows:
 
 
 def gather(job: TrainingJob, folder: Path) -> TrainingRows:
-    """Read and encode every site's table. Of its content, only the number of rows affects the encoding."""
+    """Read and encode every site's table. Only its number of rows, not its content, affects the encoding."""
     tables = read_tables(job, job.files(folder), [*job.schema_.names, job.label.column])
     encoder = make_encoder(job, units=tables.units)
     X = held_if_few(encoder.lazy_rows(tables.columns))
@@ -181,7 +181,7 @@ def targets(label: Label, tables: JobTables) -> NDArray[Any]:
 def fit(
     job: TrainingJob, rows: TrainingRows, ledger: LedgerFile | None = None, *, verbose: bool = False
 ) -> tuple[PrivateLinearModel, Model]:
-    """The estimator, and the model to write; the cost goes to the ledger first."""
+    """Fit the estimator; return it and its model file. Every charge is in the ledger before its release."""
     same = ("epsilon", "delta", "large_delta", "colluding", "rounds", "max_rounds", "noise", "effort")
     options = {name: getattr(job, name) for name in same}
     options |= {

@@ -33,7 +33,10 @@ _MOST_ORDER = 1e5
 _LONGEST = 300
 _STEPS = 2.0**52  # floats represent every whole number up to this one
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
-PERSON = "all records of one person replaced by others, their number too; held by at most {} in all"
+PERSON = (
+    "all records of one person replaced by others; their number may change; at most {} may hold them",
+    "all records of one person replaced by others, their number too; held by at most {} in all",  # format 1
+)
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,7 @@ class RunFacts:
     grid, clip : step of the grid that releases are rounded to; bound on entries sent and received; or None.
     integers : whether the last noise was drawn exactly, as whole numbers of grid steps: discrete Gaussian
         noise of the charged scale or, for norm noise, discrete Laplace noise of scale sqrt(d) / rate. Then
-        `tol` includes the rounding of all other noise, and `delta` the failures of sampling that noise in
-        floats.
+        `tol` includes the rounding of all other noise, and `delta` the failures of sampling it in floats.
     simulated : True if the noise can be reproduced (from a seed).
     where : where the rows were, one of `PLACES`; set automatically for a simulated or planned run.
     outputs : the number of models trained at once (K for one-vs-rest), each with one release per round.
@@ -67,10 +69,8 @@ class RunFacts:
     records, largest : for sums: the public, fixed number of records in the whole network (with unit
         "person", `persons` instead), and the largest number of rows at one site. The bounds of a sum must
         follow from them.
-    colluding : how many of the other sites may collude with the observer; None: all of them. Only
-        the cost of masked sums depends on it.
-    connectivity : the least number of sites whose removal may disconnect the graph of shared masks;
-        None: every two sites share masks.
+    colluding : how many other sites may collude with the observer; None: all. Only masked sums depend on it.
+    connectivity : the fewest sites whose removal may disconnect the mask graph; None: all pairs share masks.
     attempts : the attempts of a masked run that some sites left; `sums` then lists every release of the site.
     unit : what the guarantee protects: one "record", or one "person" with all their rows. Those rows are
         weighted so that they count at most as one row; the `samples` of a site are then its persons.
@@ -226,10 +226,10 @@ class RunFacts:
                 f"got {self.sites_per_person}."
             )
         places = "one site" if self.sites_per_person == 1 else f"{self.sites_per_person} sites"
-        relation = PERSON.format(places) if person else RELATION
-        if self.relation not in ("", relation):
-            raise ParameterError(f"`relation` must agree with the other facts: {relation!r}.")
-        _set(self, "relation", relation)
+        relations = [text.format(places) for text in PERSON] if person else [RELATION]
+        if self.relation not in ("", *relations):
+            raise ParameterError(f"`relation` must agree with the other facts: {relations[0]!r}.")
+        _set(self, "relation", self.relation or relations[0])
 
     @property
     def mechanism(self) -> Mechanism:

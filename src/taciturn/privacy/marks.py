@@ -7,15 +7,15 @@ import re
 from ..core.errors import ParameterError
 
 PLANNED = "computed from settings alone; no run took place"
-ABORTED = "a solve gave up and ended the run: that it did may depend on the data, which no bound here covers"
-NOT_PROVEN = "not proven by taciturn: what a round costs is what the author of the method states"
+ABORTED = "the solver failed and the run ended. This may depend on the data, and no bound here covers it"
+NOT_PROVEN = "not proven by taciturn: the author of the method states the cost of one round"
 _WEIGHTED = (
     "rows are weighted by class, with public weights: ",
     "rows count by their class, by public numbers: ",  # in certificates of earlier releases
 )
 _CUT_OFF = re.compile(
-    r"a run before this one was cut off in round \d+ of \d+, with epsilon = [\w.+-]+ at delta = [\w.+-]+ on "
-    r"record: that comes on top"
+    r"(an earlier run|a run before this one) was cut off in round \d+ of \d+, with epsilon = [\w.+-]+ at "
+    r"delta = [\w.+-]+ on record(\. This cost comes in addition|: that comes on top)"  # then that of format 1
 )
 _CLAIM = re.compile(r"epsilon|delta|\beps\b|[εδ=]|differential", re.IGNORECASE)
 _FIGURE = re.compile(r"(epsilon|delta|\beps|ε|δ)\s*([=:<≤≈]|is\b|of\b)+\s*[\d.]", re.IGNORECASE)

@@ -73,10 +73,8 @@ def test_check_says_what_the_run_will_cost_and_spends_nothing(tmp_path: Path, ca
     assert run(["site", "check", str(paths[0]), "--wait", "0"]) == 0
     out = capsys.readouterr().out
     forecast = make_ready(load_site(paths[0])).forecast()
-    assert (
-        f"all 5 rounds would cost epsilon {format_cost(forecast.epsilon)} at delta 1e-05 without a seed"
-        in out
-    )
+    cost = f"epsilon {format_cost(forecast.epsilon)} at delta 1e-05"
+    assert f"without a seed, all 5 rounds would cost {cost}" in out
     assert "24 rows, 4 features" in out and "nothing is private" in out
     assert not load_site(paths[0]).state.exists()
 

@@ -96,7 +96,7 @@ def test_an_aborted_solve_states_the_planned_figure() -> None:
     book = ledger(rounds=2, planned=6)
     book.charge(charges(1, 3)[2]._replace(aborted=True))
     found = Certificate.from_ledger(book, DELTA)
-    assert found.epsilon == certificate(rounds=6).epsilon and "a solve gave up" in found.statement()
+    assert found.epsilon == certificate(rounds=6).epsilon and "the solver failed" in found.statement()
 
 
 def test_a_budget_that_stops_a_run_states_the_rounds_that_it_would_have_paid_for(tmp_path) -> None:
@@ -154,7 +154,7 @@ def test_without_a_plan_on_record_an_early_end_has_no_finite_figure(tmp_path) ->
         found = Certificate.from_ledger(book, DELTA)
     assert found.rounds == 2 < found.run.rounds and found.epsilon == np.inf
     assert found.charged_epsilon == certificate(rounds=2).epsilon
-    assert "is not recorded, so no figure holds for every reason to stop" in found.statement()
+    assert "is not recorded. So no figure holds for every reason to stop" in found.statement()
     with pytest.warns(TaciturnWarning, match="texts in it were not compared"):  # the version that began it
         Certificate.from_json(found.to_json()).verify()
 

@@ -170,12 +170,11 @@ def test_masked_sums_have_a_loss_that_the_verifier_knows():
 def test_mark_is_shown_and_cannot_imitate_a_figure():
     from taciturn.privacy.facts import ABORTED, PLANNED
 
-    cut = (
-        "a run before this one was cut off in round 3 of 41, with epsilon = 1.000 at delta = 1e-05 on record"
-    )
+    cut = "an earlier run was cut off in round 3 of 41, with epsilon = 1.000 at delta = 1e-05 on record"
+    old = cut.replace("an earlier run", "a run before this one") + ": that comes on top"
     weighted = "rows are weighted by class, with public weights: no 0.5, yes 1"
     earlier = "rows count by their class, by public numbers: no 0.5, yes 1"
-    known = (PLANNED, ABORTED, f"{cut}: that comes on top", weighted, earlier)
+    known = (PLANNED, ABORTED, f"{cut}. This cost comes in addition", old, weighted, earlier)
     for mark in (*known, "bounds taken from the data"):
         run_facts(simulated=False, where="" if mark == PLANNED else "process", marks=(mark,))
     for mark in (cut, weighted + "; epsilon = 0.1", "cost: 0.1", "½ of it", "ε is small", "delta"):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.example_run import certificate
+from support.example_run import certificate, run_facts
 from support.forger import signed
-from taciturn.core.errors import CertificateError, TaciturnWarning
+from taciturn.core.errors import CertificateError, ParameterError, TaciturnWarning
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.certificate.released import Released
 
@@ -36,6 +36,16 @@ def test_an_early_end_counts_its_charged_rounds_in_format_1() -> None:
     found = Certificate.from_json((FORMAT_1 / "penalty_ended_early.json").read_text())
     now = certificate(rounds=2, planned=5)
     assert found.epsilon == pytest.approx(now.charged_epsilon, rel=1e-9) and found.epsilon < now.epsilon / 1.2
+
+
+def test_relation_in_the_words_of_format_1_is_kept() -> None:
+    """Earlier certificates about persons state the same relation in other words."""
+    old = "all records of one person replaced by others, their number too; held by at most one site in all"
+    facts = run_facts(unit="person", persons=60, rows_per_person=2)
+    assert run_facts(unit="person", persons=60, rows_per_person=2, relation=old).relation == old
+    assert facts.relation.endswith("at most one site may hold them")
+    with pytest.raises(ParameterError, match="`relation` must agree"):
+        run_facts(unit="person", persons=60, rows_per_person=2, relation=old.replace("one site", "2 sites"))
 
 
 def test_verify_says_that_texts_of_another_version_were_not_compared() -> None:

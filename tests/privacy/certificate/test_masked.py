@@ -134,7 +134,10 @@ def test_json_goes_both_ways_and_every_tampered_figure_is_refused():
 def test_statement_names_the_assumed_colluders():
     said = certified(masked_run()).statement()
     table = certified(masked_run()).against
-    for words in ("any one of the 4 other sites", "noise of 4 sites: the site that holds the record"):
+    for words in (
+        "controls one other site of its choice",
+        "noise of 4 sites: the site that holds the record",
+    ):
         assert words in said
     assert "relies neither on masks" in said and "person with several records is protected less" in said
     assert f"epsilon = {math.ceil(table[-1] * 100) / 100:.2f}"[:12] in said
@@ -211,7 +214,7 @@ KEYS = (
     "known to the two sites alone",
     "ChaCha20",
     "computational",
-    "each site hides what it sends",
+    "masks that hide the message of each site",
 )
 
 

@@ -42,4 +42,4 @@ def test_statement_begins_with_the_three_points(certificate):
 def test_run_without_noise_claims_no_limit():
     problem = tt.Problem(make_sites(), loss=tt.Logistic(), C=20.0, regularization=0.5)
     bare = tt.simulate(problem, "ring", tt.ADMM(0.5), rounds=2).certificate()
-    assert "no noise: nothing limits" in three_points(bare)[1] and "no limit" in cost_line(bare)
+    assert "no noise. Nothing limits" in three_points(bare)[1] and "no limit" in cost_line(bare)

@@ -44,7 +44,7 @@ def test_one_process_that_held_all_rows_states_it():
         assert made.run.where == "process"
         said = made.statement()
         assert "without pooling" not in said and "left a site" not in said and "leaves a site" not in said
-        assert "One process, which held the records of all 3 sites" in said
+        assert "One process held the records of all 3 sites" in said
         assert json.loads(made.to_json())["status"].startswith("real, in one process")
         made.verify()
 
@@ -52,7 +52,7 @@ def test_one_process_that_held_all_rows_states_it():
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ("folders", "3 sites on one machine, each a process that read the records in its own folder"),
+        ("folders", "3 sites on one machine trained one model together. Each site was a process that read"),
         ("network", "3 sites trained one model together without pooling their records"),
     ],
 )
@@ -84,7 +84,7 @@ def test_one_site_of_a_process_or_all_sites_of_a_network_are_refused(tmp_path):
     whole = run_facts(rounds=1, where="process", **REAL)
     for run, number in ((whole, 1), (replace(whole, where="network"), 3)):
         ledger = MemoryLedger(run, site_facts(number))
-        with pytest.raises(CertificateError, match="has a certificate for"):
+        with pytest.raises(CertificateError, match="must cover"):
             Certificate.from_ledger(ledger, DELTA)
     made = one_site(tmp_path, "network")
     body = json.loads(made.to_json())

@@ -63,7 +63,7 @@ def test_check_names_the_assumed_colluders(tmp_path):
     worst = ready.forecast().epsilon_against(4)
     cost, seeded = costs(ready)
     assert cost.good and seeded.good
-    said = "while at most 1 of the other sites collude, "
-    assert said in cost.text and "if all of them do without a seed; the budget is 1" in cost.text
+    said = "if at most one other site colludes, "
+    assert said in cost.text and "if all other sites collude; the budget is 1" in cost.text
     figure = float(cost.text.split(said)[1].split()[0])
     assert worst <= figure < worst + 0.01

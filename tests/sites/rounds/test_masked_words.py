@@ -32,7 +32,7 @@ def ended(tmp_path_factory):
 
 def said(certificate):
     worst = format_cost(certificate.epsilon_against(None))
-    return f"while at most 1 of the other sites collude, {worst} if all of them do"
+    return f"if at most one other site colludes, {worst} if all other sites collude"
 
 
 def test_status_names_the_assumed_colluders(ended):

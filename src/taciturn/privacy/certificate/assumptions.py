@@ -1,6 +1,8 @@
-"""Texts about the basis of a certificate's numbers: the status of the run, the theorems, the conditions."""
+"""Texts of a certificate: the status of the run, the theorems behind its numbers, and the conditions."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from ...core.formatting import format_cost
 from ..collusion import colluders
@@ -9,25 +11,33 @@ from ..facts import RunFacts
 from .claims import Claims
 from .masked_words import CIPHERS, at_most, observer, one_process
 from .site_costs import WHERE
+from .summary import count
 
 IDEALISED = "idealised: exact minimiser assumed"
 _KIND = {"norm": "norm noise", "gaussian": "Gaussian noise"}
 _DISCRETE = {"norm": "discrete Laplace noise", "gaussian": "discrete Gaussian noise"}
 _HELD = {
-    "process": "one process held the rows of all sites: what it released is covered, what it saw is not",
-    "folders": "the rows of each site were in a folder of its own, read by a process of its own, on one "
-    "machine: the administrator of the machine could read all of them",
-    "network": "the rows of each site stayed with that site, according to the addresses in the job",
+    "process": """One process held the rows of all sites. The figures cover what this process released, but
+        not what it saw.""",
+    "folders": """The rows of all sites were on one machine, in a folder for each site. A separate process
+        read each folder. The administrator of the machine could read all rows.""",
+    "network": "The rows of each site stayed at that site, according to the addresses in the job.",
+}
+_NEIGHBOURS = {
+    "record": """Two data sets are neighbours if one record at one site is replaced by another. Each record is
+        held by one site only.""",
+    "person": """Two data sets are neighbours if all records of one person are replaced by others; their
+        number may change too. At most {} may hold records of the same person.""",
 }
 
 
-def _said(*sentences: tuple[object, str]) -> list[str]:
-    """The sentences whose condition is true."""
-    return [sentence for applies, sentence in sentences if applies]
+def _said(texts: Mapping[str, object]) -> list[str]:
+    """The texts that apply, each on one line; the values say whether a text applies."""
+    return [" ".join(text.split()) for text, applies in texts.items() if applies]
 
 
 def status(claims: Claims) -> str:
-    """In a few words: planned, simulated or real; idealised or covered; private or not."""
+    """A short label: planned, simulated or real; the errors that the noise covers; further warnings."""
     run = claims.run
     words = ["planned" if run.planned else "simulated" if run.simulated else f"real, in {WHERE[run.where]}"]
     if run.noise == "none":
@@ -38,10 +48,11 @@ def status(claims: Claims) -> str:
     elif run.idealised:
         words.append(IDEALISED)
     elif run.stated is not None:
-        words.append("the cost is the author's")
+        words.append("the author of the method states the cost")
     else:
         covers = f"primal {_last(run)}" if run.method == "primal" else f"{_last(run)} on the output"
-        words.append(f"{'floats' if run.integers else 'solver error'} covered by {covers}")
+        both = "floats" if claims.form == 1 else "solver and floating-point error"  # the words of format 1
+        words.append(f"{both if run.integers else 'solver error'} covered by {covers}")
     return "; ".join([*words, *["LARGE DELTA"] * claims.large_delta, *run.marks])
 
 
@@ -55,211 +66,187 @@ def theorems(claims: Claims) -> list[str]:
     """The theorems that the numbers depend on, one text for each."""
     run = claims.run
     if run.noise == "none":
-        return ["no noise was added: no theorem gives a finite epsilon"]
+        return ["No noise was added, and no theorem gives a finite epsilon."]
     if run.stated is not None:
-        return [
-            "no theorem of taciturn: the cost of one round, as the author of the method states it, summed"
-        ]
+        cost = "The author of the method states the cost of one round; the figures add it up over the rounds."
+        return [f"No theorem of taciturn applies. {cost}"]
     inside, person = run.method in ("penalty", "dual"), run.unit == "person"
-    rounded = " and sqrt(d) steps of the grid" * run.integers
-    hidden = (
-        "one process released the sum over all sites, and no share of it"
-        if one_process(run)
-        else "messages of honest sites are uniform except for the sum over those that masks connect "
-        f"(one-time pads along a connected graph); computational, as strong as {CIPHERS}"
-    )
+    rounded = " plus sqrt(d) steps of the grid" * run.integers
+    hidden = f"""an observer learns only the sum over those honest sites that masks connect. Apart from this
+        sum, their messages are uniformly distributed (one-time pads along a connected graph). This guarantee
+        is computational, as strong as {CIPHERS}."""
+    if one_process(run):
+        hidden = "one process released the sum over all sites. It did not release the share of any site."
     reacting = any(limit is not None and limit.order is not None for limit in claims.budgets)
-    pure = "change of variables and the determinant lemma, alpha D + ln(1 + x) or tighter"
-    moments = f"{run.moments} releases with discrete Gaussian noise, mu-GDP each by the site's own noise"
-    added = "discrete Gaussians; rounding and float errors are included"
-    return _said(
-        (True, f"paper: Theorem 3 of [ZKL18]{_paper(claims)}"),
-        (run.masked, "no pure epsilon: discrete Gaussian noise has none"),
-        (run.masked, f"masked sums: {hidden}"),
-        (run.masked, f"the noises of those sites add up: {added}"),
-        (run.method == "primal", f"sensitivity of the minimiser, (2 s1 C / B + 2 g) / m{rounded}, attained"),
-        (inside and run.noise == "norm", f"pure epsilon: {pure}"),
-        (run.noise == "gaussian", "no pure epsilon: Gaussian noise has none"),
-        (
-            run.moments,
-            f"moments of the rows: {moments}; each adds q mu^2 / 2 at Renyi order q to the rounds' cost",
-        ),
-        (
-            run.moments,
-            "whitened rows: given the released moments a row depends on that record alone, and has norm at "
-            "most 1, so the bounds on the rounds hold as they stand",
-        ),
-        (True, f"(epsilon, delta): {_accountant(claims)}"),
-        (run.output_noise, f"inexact minimiser: {_last(run)} on the output, shift 2 g / m{rounded}"),
-        (run.outputs > 1, f"one-vs-rest: {run.outputs} problems cost {run.outputs} times one"),
-        (reacting, "charges that react to the run: Renyi filter at an order fixed before it"),
-        (
-            person,
-            "person: rows weighted to count at most as one, so that all of them together move no more than "
-            "one",
-        ),
-        (
-            person and inside,
-            "person: the bend has several eigenvalues, and their sum is at most that of one record",
-        ),
-    )
+    texts: dict[str, object] = {
+        f"Theorem 3 of the paper [ZKL18] {_paper(claims)}": True,
+        "Pure epsilon: it is infinite for discrete Gaussian noise.": run.masked,
+        f"Masked sums: {hidden}": run.masked,
+        """Noise: the discrete Gaussian noise of the honest sites that masks connect adds up. The figures
+            include rounding and floating-point errors.""": run.masked,
+        f"""Sensitivity: replacing one {run.unit} moves the solver's result by at most (2 s1 C / B + 2 g) /
+            m{rounded}. This bound is attained.""": run.method == "primal",
+        """Pure epsilon: a change of variables and the determinant lemma give alpha D + ln(1 + x) for each
+            round. Some losses have a tighter bound, which is then used.""": inside and run.noise == "norm",
+        "Pure epsilon: it is infinite for Gaussian noise.": run.noise == "gaussian",
+        f"""Moments of the rows: they were released {run.moments} times, with discrete Gaussian noise. The
+            noise of each site alone makes each release mu-GDP (Gaussian differential privacy). Each release
+            adds q mu^2 / 2 to the cost of the rounds at Renyi order q.""": run.moments,
+        """Whitened rows: given the released moments, a whitened row depends on its own record alone and has
+            norm at most 1. So the bounds on the rounds hold unchanged.""": run.moments,
+        f"(epsilon, delta): {_accountant(claims)}": True,
+        f"""Inexact minimiser: between neighbouring data sets, solver errors shift the output by at most 2 g /
+            m{rounded}. The {_last(run)} on the output covers this shift.""": run.output_noise,
+        f"""One-vs-rest: the {run.outputs} problems, one for each class, cost {run.outputs} times as much as
+            one problem.""": run.outputs > 1,
+        """Charges may depend on earlier messages of the run. A Renyi filter limits their sum, at an order
+            that was fixed before the run.""": reacting,
+        """Persons: the rows of a person are weighted so that together they count at most as one row. So all
+            of them together move a result by no more than one row can.""": person,
+        """Persons: the rows of a person change the Jacobian of the noise map by several eigenvalues. Their
+            sum is at most the sum for one record.""": person and inside,
+    }
+    return _said(texts)
 
 
 def _accountant(claims: Claims) -> str:
     """The accountant that gave the epsilon of the worst site."""
-    bend = "" if claims.run.method == "primal" else ", the noise map's bend included"
+    jacobian = "" if claims.run.method == "primal" else ", with the Jacobian of the noise map included"
     if claims.run.masked:
-        return (
-            "exact curve of Gaussian differential privacy, mu^2 summed over rounds; the slack of discrete "
-            "noise is added"
-        )
+        return """mu^2 is summed over the rounds. The exact curve of Gaussian differential privacy converts
+            the sum. The slack of discrete noise is added."""
     if claims.accountant == "pure":
-        return "the pure bound, which is the smallest here"
+        return "the pure bound, which is the smallest bound here."
     if claims.accountant == "gaussian":
-        return f"Gaussian noise{bend}: mu-GDP in every round, squares of mu summed, converted exactly"
-    return f"Renyi divergence of {_KIND[claims.run.noise]}{bend}, summed over rounds, converted"
+        return f"""each round with Gaussian noise is mu-GDP (Gaussian differential privacy){jacobian}. The
+            squares of mu are summed over the rounds, and the sum is converted exactly."""
+    return f"""the Renyi divergence of {_KIND[claims.run.noise]} is summed over the rounds and then
+        converted{jacobian}."""
 
 
 def _paper(claims: Claims) -> str:
     """Whether the paper's theorem covers the run."""
     if not paper_speaks(claims.run):
-        return " does not cover such a run"
+        return "does not cover this kind of run."
     rows = zip(claims.sites, claims.costs, strict=True)
     failing = [facts.name for facts, cost in rows if not cost.paper_condition]
     needs = "2 c1 < (B/C)(rho/N + 2 theta V)"
     if not failing:
-        return f"; {needs} and theta <= eta hold at every site"
+        return f"applies. Its conditions, {needs} and theta <= eta, hold at every site."
     return (
-        f" does NOT apply: {needs} or theta <= eta fails at {len(failing)} of {len(claims.sites)} sites, "
-        f"{failing[0]} first; no other bound needs it"
+        f"does NOT apply. It needs {needs} and theta <= eta, and one of these conditions fails at "
+        f"{len(failing)} of {len(claims.sites)} sites. The first of these sites is {failing[0]}. No other "
+        "bound needs these conditions."
     )
 
 
 def conditions(claims: Claims) -> list[str]:
-    """The conditions on the run."""
+    """The conditions under which the numbers hold, one text for each."""
     run = claims.run
-    own, solved = run.stated is not None, not run.masked and run.stated is None
-    who = observer(run) if run.masked else "may control every other site"
-    public = "number of persons" if run.unit == "person" else "samples"
+    solved, places = not run.masked and run.stated is None, count(run.sites_per_person, "site")
+    who = observer(run) if run.masked else "may control all other sites"
     fixed = "every sum" if run.masked else "every schedule" + ", every sum" * bool(run.moments)
-    return [
-        f"relation: {run.relation}",
-        *_said((run.where in _HELD, f"where the rows were: {_HELD.get(run.where)}")),
-        f"the observer sees every broadcast of every site and {who}",
-        f"public: {public} and degree of every site, number of sites, rounds, dimension, {fixed}, the "
-        f"start f(0) ({run.start}), the bounds and the processing of the data",
-        *_rows(run),
-        _noise_condition(run),
-        *(_masks(run) if run.masked else []),
-        *_said((own, "one round costs what the author of the method states, whatever was sent before")),
-        *(_solves(run) if solved else []),
-        "this run alone: any other run on the same records, such as a repeated fit or a fold, adds its cost",
-        "functions of broadcasts alone cost nothing, including the decision to stop; not covered are timing, "
-        "iteration counts, a published training loss, and a site that stops because of its own rows",
-    ]
+    first: dict[str, object] = {
+        _NEIGHBOURS[run.unit].format(places): True,
+        _HELD.get(run.where, ""): run.where in _HELD,
+        f"The observer sees every broadcast of every site and {who}.": True,
+        f"""These facts are public: the number of {run.unit}s and the number of neighbours of every site, the
+            number of sites, rounds and dimensions, {fixed}, the start f(0) ({run.start}), the bounds on the
+            data and the processing of the data.""": True,
+    }
+    last: dict[str, object] = {
+        "One round costs what the author of the method states, whatever the sites sent before.": run.stated,
+        """The figures are for this run alone. Any other run on the same records, such as a repeated fit or a
+            fold of a cross-validation, adds its cost.""": True,
+        """Results that are computed from broadcasts alone cost nothing more. This includes the decision to
+            stop.""": True,
+        """The figures do not cover timing, iteration counts, a published training loss, or a site that stops
+            because of its own rows.""": True,
+    }
+    masks, solves = _masks(run) if run.masked else [], _solves(run) if solved else []
+    return [*_said(first), *_rows(run), _noise_condition(run), *masks, *solves, *_said(last)]
 
 
 def _rows(run: RunFacts) -> list[str]:
-    short = f"every row had norm at most {run.data_norm:g}, by bounds that are public"
-    if run.loss.counting:
-        short = f"every row was in one cell of each of {run.dimension} tables; the cells are public"
-    if run.unit == "record":
-        invalid = "had a cell of its own" if run.loss.counting else "became x = 0"
-        return [
-            f"the number of records of a site was fixed beforehand; an invalid row {invalid} and was not "
-            "dropped; no record was resampled or duplicated",
-            short,
-        ]
+    counting, person, tables = run.loss.counting, run.unit == "person", count(run.dimension, "table")
+    invalid = "was counted in a separate cell" if counting else "became x = 0"
     most = "any number of" if run.rows_per_person is None else f"at most {run.rows_per_person}"
-    return [
-        f"the number of persons, {run.persons} in all, was fixed beforehand; each had {most} rows, weighted "
-        "to count at most as one",
-        "the person of every row was known, and did not depend on the rows of other persons",
-        short,
-    ]
+    texts: dict[str, object] = {
+        f"""The number of records of each site was fixed before the run. An invalid row {invalid} and was not
+            dropped. No record was resampled or duplicated.""": not person,
+        f"""The number of persons, {run.persons} in all, was fixed before the run. Each person had {most}
+            rows, weighted so that together they count at most as one row.""": person,
+        "The person of every row was known, and did not depend on the rows of other persons.": person,
+        f"Every row was in one cell of each table ({tables}). The cells are public.": counting,
+        f"Every row had norm at most {run.data_norm:g}, by public bounds.": not counting,
+    }
+    return _said(texts)
 
 
 def _noise_condition(run: RunFacts) -> str:
     if run.noise == "none":
-        return "noise: none"
-    source = "from a secret source without a seed"
+        return "No noise was added."
+    source = "It came from a secret source without a seed."
     if run.simulated and not run.planned:
-        source = "from a seeded stream that can be replayed: this protects nobody"
-    return f"one noise vector per site, round and class, independent and fresh, {source}"
+        source = "It came from a seeded stream that can be replayed, so this run protects nobody."
+    return f"The noise was a fresh and independent vector for every site, round and class. {source}"
 
 
 def _masks(run: RunFacts) -> list[str]:
     """The conditions on the masks and on the sites that send them."""
-    linked = "every two sites share masks"
+    linked = "Every two sites share masks."
     if run.connectivity is not None:
-        linked = f"masks still connect the other sites if fewer than {run.connectivity} sites are removed"
-    inside = one_process(run)
-    return _said(
-        (
-            True,
-            f"{at_most(colluders(run, run.colluding))} of the other sites colluded with the observer; "
-            "`epsilon_against` lists the figure for every other number",
-        ),
-        (
-            inside,
-            f"{linked}; one process drew all keys from one random source and knew every mask and every share",
-        ),
-        (inside, "that process made one message per site and round, and released nothing but their sum"),
-        (
-            not inside,
-            f"{linked}; keys of pairs were made for this run, are known to the two sites alone, and no mask "
-            "was used twice",
-        ),
-        (
-            not inside,
-            "each site sent at most one message per round, and the same bytes whenever it was sent again",
-        ),
-        (
-            not inside,
-            "a site that is broken into later counts as colluding for every round whose key it still holds",
-        ),
-        (
-            not inside,
-            "a site that lies or sends different things to different sites can spoil the model, not the "
-            "promise",
-        ),
-        (
-            True,
-            "the sums, their sensitivities, grids and noise were fixed before the run, without looking at "
-            "data",
-        ),
-    )
+        linked = f"If fewer than {run.connectivity} sites are removed, masks still connect the other sites."
+    inside, most = one_process(run), at_most(colluders(run, run.colluding)).capitalize()
+    texts: dict[str, object] = {
+        f"""{most} of the other sites colluded with the observer. `epsilon_against` lists epsilon for every
+            other number of colluding sites.""": True,
+        f"{linked} One process drew all keys from one random source and knew all masks and shares.": inside,
+        """The process computed one message for each site and round. It released only the sum of these
+            messages.""": inside,
+        f"""{linked} The key of each pair of sites was made for this run and is known to the two sites alone.
+            No mask was used twice.""": not inside,
+        """Each site sent at most one message per round. A site that repeated a message sent the same bytes
+            again.""": not inside,
+        """If an attacker takes over a site later, the site counts as colluding for every round for which it
+            still holds a key.""": not inside,
+        """A site that sends false messages, or different messages to different sites, can spoil the model. It
+            cannot weaken the privacy guarantee.""": not inside,
+        """The sums, their sensitivities, grids and noise were fixed before the run, without looking at the
+            data.""": True,
+    }
+    return _said(texts)
 
 
 def _solves(run: RunFacts) -> list[str]:
     """The conditions on the paper's rounds."""
-    clip = "incoming values were not clipped: the bound holds for real numbers, not for floats of every size"
+    clip = """Incoming values were not clipped. So the bounds hold for real numbers, but not for
+        floating-point numbers of every size."""
     if run.clip is not None:
-        clip = f"incoming values were clipped to [-{run.clip:g}, {run.clip:g}] before use"
-    reached = f"each solved vector is within {run.tol:g} of the exact minimiser, rounding included"
-    return _said(
-        (not run.loss.shipped, "the slope and curvature of the loss are bounded as its author states"),
-        (True, "every schedule was fixed before the run, without looking at the data"),
-        (True, clip),
-        (True, _grid(run)),
-        (run.idealised, f"{IDEALISED}; {reached}, and no noise covers this error"),
-        (not run.idealised, f"{reached}; the noise covers this error"),
-        (
-            run.moments,
-            f"the coordinates of the rows are those that the moments released in the first {run.moments} "
-            "rounds give, and nothing else about the data; a longer row was shortened to norm 1",
-        ),
-        (True, "after each round every site, including the sender, continued from the released value"),
-    )
+        clip = f"Incoming values were clipped to [-{run.clip:g}, {run.clip:g}] before use."
+    covered = f"{IDEALISED}. No noise covers this error." if run.idealised else "The noise covers this error."
+    texts: dict[str, object] = {
+        "The slope and curvature of the loss are bounded as its author states.": not run.loss.shipped,
+        "Every schedule was fixed before the run, without looking at the data.": True,
+        clip: True,
+        _grid(run): True,
+        f"""Each vector that the solver returned is within {run.tol:g} of the exact minimiser, with rounding
+            included. {covered[:1].upper()}{covered[1:]}""": True,
+        f"""The coordinates of the rows were computed from the moments that were released in the first
+            {run.moments} rounds, and from nothing else about the data. A row with a norm above 1 was
+            shortened to norm 1.""": run.moments,
+        "After each round every site, including the sender, continued from the released value.": True,
+    }
+    return _said(texts)
 
 
 def _grid(run: RunFacts) -> str:
     if run.grid is None:
-        return "released values were not rounded to a grid: floats are treated as real numbers"
+        return """Released values were not rounded to a grid. The bounds treat floating-point numbers as real
+            numbers."""
     if run.integers:
-        return (
-            f"released values are whole multiples of {run.grid:g}: the last noise is {_last(run)}, drawn "
-            f"exactly in these steps. Noise inside is drawn in floats; its error, a probability of at most "
-            f"{format_cost(float_delta(run))} in all, is part of delta"
-        )
-    return f"released values were rounded to multiples of {run.grid:g} after the noise"
+        return f"""Released values are whole multiples of {run.grid:g}. The noise that was added last is
+            {_last(run)}, drawn exactly in these steps. Noise inside the computation was drawn in floating
+            point. The probability of an error in this noise is at most {format_cost(float_delta(run))} in
+            all, and delta includes it."""
+    return f"Released values were rounded to multiples of {run.grid:g} after the noise was added."

@@ -32,7 +32,7 @@ class Certificate(Claims):
         depend on the messages.
     charged_epsilon : the epsilon of the charged rounds alone. It holds only if the decision to stop did not
         depend on the messages.
-    released : the digest of what this certificate is about: a model, vectors, or counts; None for a plan.
+    released : the digest of the model, vectors or counts that this certificate is about; None for a plan.
     mu : for masked sums, the run is mu-GDP against `run.colluding` colluding sites, up to the slack of
         discrete noise, which `epsilon` includes; None for other runs.
     pure_epsilon : epsilon at delta = 0; inf for Gaussian noise.
@@ -51,7 +51,7 @@ class Certificate(Claims):
     def from_ledger(
         cls, ledger: Ledger, delta: float, released: Released | None = None, form: int = LATEST
     ) -> Certificate:
-        """The certificate of a ledger: the cost of the whole planned run, even if only a part was charged."""
+        """The certificate of a ledger. It states the cost of the planned run, even if the run ended early."""
         releases = tuple(ledger.columns(facts.site) for facts in ledger.sites)
         head = getattr(ledger, "head", None)
         run = ledger.run
@@ -67,7 +67,7 @@ class Certificate(Claims):
     def check_released(self, found: Released) -> None:
         """Raise `CertificateError` unless this certificate was written for exactly this release.
 
-        A certificate of format 1 does not name a release: only its facts are compared.
+        A certificate of format 1 does not name a release, so only its facts are compared.
         """
         if self.form == 1:
             check_fits(self.run, self.rounds, found)
@@ -136,7 +136,7 @@ class Certificate(Claims):
         return found + [f"The figures are {NOT_PROVEN}."] * (self.run.stated is not None)
 
     def check(self) -> None:
-        """`verify` without the warnings; `notes` holds them."""
+        """`verify` without its warnings; `notes` has their texts."""
         try:
             fresh = Certificate.from_facts(*self.facts)
         except (ValueError, ArithmeticError) as error:

@@ -37,8 +37,8 @@ from .site_costs import (
 )
 
 LATEST = 2
-"""The format of certificates made now. In format 1 figures counted the charged rounds alone, and no digest
-tied a certificate to what was released."""
+"""The format of new certificates. In format 1, figures counted only the charged rounds, and a certificate did
+not identify what was released."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

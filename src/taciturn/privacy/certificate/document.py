@@ -1,8 +1,8 @@
 """The JSON form of a certificate: the facts, the numbers, the texts, and a SHA-256 over all of them.
 
-null in place of an epsilon means that no finite bound is known; null in place of an order means that the
-epsilon is not a Renyi bound. A table holds one number per charged round; its last number also holds for later
-rounds. Sites with equal schedules share a table.
+null in place of an epsilon means that no finite bound is known. null in place of an order means that epsilon
+is not a Renyi bound. A table has one number per round; its last number also holds for all later rounds. Sites
+with equal schedules share a table.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FORMATS = {f"taciturn certificate {number}": number for number in range(1, LATES
 _PLANNED = ("eta", "scale", "output_scale")
 _TEXTS = ("theorems", "conditions", "statement")
 _LARGEST = 10_000_000  # the largest sites times rounds; verifying that many takes about a minute
-_MOST_MASKED = 10_000  # the most sites of a masked run: an epsilon for each number of colluders
+_MOST_MASKED = 10_000  # the most sites of a masked run, which states an epsilon for each number of colluders
 _SHA256 = re.compile("[0-9a-f]{64}")
 _CLOSE = 1e-9  # relative tolerance: another build of the special functions may differ in the last digits
 
@@ -143,7 +143,7 @@ def read(source: str) -> dict[str, Any]:
 
 
 def checked_size(body: Mapping[str, Any]) -> None:
-    """Raise if a certificate states so many releases that verifying them would take all memory."""
+    """Raise if a certificate states too many releases to verify within the memory of a machine."""
     planned, sites = body["run"]["rounds"], len(body["sites"])
     if not 0 < sites * checks.whole("rounds", planned, least=1) <= _LARGEST:
         raise CertificateError(f"the certificate must state 1 to {_LARGEST:,} sites times rounds.")
@@ -242,7 +242,7 @@ def _whole(digits: str) -> int:
 
 def _refuse(name: str) -> float:
     raise CertificateError(
-        f"the certificate contains {name}, which is not JSON; use null for no finite bound."
+        f"the certificate contains {name}, which is not valid JSON; use null if there is no finite bound."
     )
 
 
@@ -250,7 +250,7 @@ def _refuse(name: str) -> float:
 
 
 def compare(stated: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
-    """Raise unless the stated values equal the recomputed ones; the error names the first that differs."""
+    """Raise unless all stated values equal the recomputed values; the error names the first difference."""
     skip = {"sha256", *_TEXTS} if notes(stated) else {"sha256"}
     _compare("", _without(stated, skip), _without(fresh, skip))
     if stated.get("sha256") != digest(_without(stated, {"sha256"})):
@@ -264,14 +264,14 @@ def notes(stated: Mapping[str, Any]) -> list[str]:
     version, found = stated["run"].get("versions", {}).get("taciturn", "unknown"), []
     if version != versions()["taciturn"]:
         found.append(
-            f"The file names version {str(version)[:20]!r} of taciturn as its writer: the texts in it were "
+            f"The file names version {str(version)[:20]!r} of taciturn as its writer. The texts in it were "
             "not compared."
         )
     if FORMATS[stated["format"]] < LATEST:
         found.append(
-            f"{stated['format']!r} is an earlier format: its texts were not compared, nothing in it names "
-            "the model or the counts that were released, and a run that ended early counts its charged "
-            "rounds alone."
+            f"{stated['format']!r} is an earlier format: its texts were not compared. It does not identify "
+            "the model or the counts that were released. For a run that ended early, it counts only the "
+            "charged rounds."
         )
     return found
 
@@ -294,9 +294,7 @@ def _compare(path: str, stated: Any, fresh: Any) -> None:
         for index, (old, new) in enumerate(zip(stated, fresh, strict=True)):
             _compare(f"{path}[{index}]", old, new)
     elif not _equal(stated, fresh):
-        raise CertificateError(
-            f"`{path}` is stated as {_short(stated)}; from the facts follows {_short(fresh)}."
-        )
+        raise CertificateError(f"`{path}` is stated as {_short(stated)}, but the facts give {_short(fresh)}.")
 
 
 def _equal(stated: Any, fresh: Any) -> bool:

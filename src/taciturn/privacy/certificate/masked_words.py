@@ -17,15 +17,15 @@ def observer(run: RunFacts) -> str:
         return "controls all the other sites"
     if c == 0:
         return "controls no other site"
-    return f"controls any {those(c)} of the {run.sites - 1} other sites"
+    return f"controls {those(c)} other {'site' if c == 1 else 'sites'} of its choice"
 
 
 def holds_while(colluding: int | None, everybody: float) -> str:
-    """The words after an epsilon: how many sites may collude, and the epsilon if all other sites collude."""
+    """The words after an epsilon: how many sites may collude, and epsilon if all other sites collude."""
     if colluding is None:
         return ""
-    worst = format_cost(everybody)
-    return f" while at most {colluding} of the other sites collude, {worst} if all of them do"
+    limit, worst = f"{'at most ' if colluding else ''}{_who(colluding)}", format_cost(everybody)
+    return f" if {limit}, {worst} if all other sites collude"
 
 
 def rests_on_masks(run: RunFacts) -> bool:
@@ -41,21 +41,21 @@ def one_process(run: RunFacts) -> bool:
 def trust(claims: Claims) -> str:
     """What epsilon relies on, and the epsilon for other numbers of colluding sites, in words."""
     run = claims.run
-    alone = f"If all other sites do, epsilon = {format_cost(claims.epsilon_against(None))}"
+    alone = f"If all other sites collude, epsilon = {format_cost(claims.epsilon_against(None))}"
     if not rests_on_masks(run):
-        return "This figure does not rely on the masks: the noise of each site alone is enough for it."
+        return "This figure does not rely on the masks, because the noise of each site alone is sufficient."
     c, together = colluders(run, run.colluding), run.honest(run.colluding)
     limit = f"{at_most(c)} of the other sites {'colludes' if c == 1 else 'collude'}"
     if one_process(run):
         rests = """One process drew the noise and the masks of all sites from one random source and released
-            only the sums: the figure relies on that process."""
+            only the sums. The figure relies on this process."""
     else:
-        rests = f"""It relies on the masks behind which each site hides what it sends, and so on {CIPHERS}: a
-            computational promise, which holds against attackers who cannot break these."""
+        rests = f"""The figure relies on the masks that hide the message of each site, and so on {CIPHERS}.
+            This guarantee is computational: it holds against attackers who cannot break them."""
     return f"""This figure counts the noise of {together} sites: the site that holds the record, and
-        {together - 1} other{"s"[: together != 2]} that do not collude. {rests} It also
-        assumes that {limit} with the observer. {_others(claims)} {alone};
-        that figure relies neither on masks nor on the noise of other sites."""
+        {together - 1} other {"site that does" if together == 2 else "sites that do"} not collude. {rests} The
+        figure also assumes that {limit} with the observer. {_others(claims)} {alone}. This last figure relies
+        neither on masks nor on the noise of other sites."""
 
 
 def _others(claims: Claims) -> str:
@@ -86,4 +86,6 @@ def at_most(number: int) -> str:
 
 
 def _who(number: int) -> str:
-    return "none does" if number == 0 else "one does" if number == 1 else f"{number} do"
+    if number < 2:
+        return f"{'one' if number else 'no'} other site colludes"
+    return f"{number} other sites collude"

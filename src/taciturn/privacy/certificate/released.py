@@ -23,7 +23,7 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Released:
-    """SHA-256 over the kind, the shapes and the values, as little-endian float64.
+    """SHA-256 over the kind, the shapes and the values of a release; values are little-endian float64.
 
     kind : "model" (coefficients and intercepts), "vectors" (the last vector of every site), "counts", or
         "totals" (all sums that a program received).
@@ -81,7 +81,7 @@ def check_fits(run: RunFacts, rounds: int, released: Released | None) -> None:
         fits = not run.moments and released.shape == (sum(entry.length for entry in last.values()),)
     inside = fits and (released.kind == "counts") == run.loss.counting
     inside = inside and (released.kind == "totals") == run.loss.programmed
-    if not inside or rounds <= run.moments or run.planned:  # moments of the rows alone make no model
+    if not inside or rounds <= run.moments or run.planned:  # the moments alone do not give a model
         raise CertificateError(
             f"`released` states {released.kind} of shape {released.shape}, which does not fit the facts."
         )

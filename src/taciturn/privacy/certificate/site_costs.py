@@ -1,6 +1,6 @@
-"""The cost of every site: of its charged rounds, and for a run that ended early also of its planned rounds.
+"""The cost of every site, for its charged rounds or for all rounds that were planned.
 
-The checks refuse certificates with charges that no ledger can contain.
+The checks reject certificates whose charges no ledger can contain.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def planned_charges(run: RunFacts, site: SiteFacts, rounds: int) -> Columns:
 
 
 def _affordable(run: RunFacts, site: SiteFacts, limit: SiteBudget, whole: Columns, least: int) -> Columns:
-    """The first rounds, as many as the budget allows. The number of rounds is fixed before the run."""
+    """The first rounds of `whole`, as many as the budget allows. The budget is fixed before the run."""
 
     def first(rounds: int) -> Columns:
         return Columns._make(column[:rounds] for column in whole)
@@ -113,8 +113,7 @@ def check_budgets(run: RunFacts, rows: Sequence[Row]) -> None:
 
 @np.errstate(over="ignore", invalid="ignore")  # a bound that overflows is infinite
 def site_costs(run: RunFacts, rows: Sequence[Row], delta: float) -> tuple[SiteCost, ...]:
-    """The cost of every site; equal sites are computed once. The cost is infinite if the plan of a site is
-    not known."""
+    """The cost of every site; inf if its plan is not known. Equal sites are computed only once."""
     if run.mechanism.summed:
         return tuple(_masked_site_cost(run, columns, delta) for _, _, columns in rows if columns is not None)
     keys = [_key(*row) for row in rows]
@@ -190,8 +189,7 @@ def costs_against(run: RunFacts, releases: Sequence[Columns | None], delta: floa
 def _filter_cost(
     run: RunFacts, site: SiteFacts, columns: Columns, limit: SiteBudget, delta: float, holds: bool
 ) -> SiteCost:
-    """The cost if charges depended on earlier releases: the whole budget, provided that the charges stayed
-    within it."""
+    """The cost of charges that may depend on earlier releases: the whole budget; inf if they exceed it."""
     orders = np.array([limit.order])
     table = Releases.of(run, [site], [columns])
     # parts of at most _EXACT rounds, so that each part is summed exactly, as in the ledger's filter
@@ -237,7 +235,9 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
                 f"{site.name} has charges with a `{name}` that does not fit the run's facts."
             )
     other, reacting = columns.degree != site.degree, limit is not None and limit.order is not None
-    if np.any(other & ((columns.degree >= run.sites) | (not reacting))):  # only a fixed order allows others
+    if np.any(
+        other & ((columns.degree >= run.sites) | (not reacting))
+    ):  # only a filter at a fixed order allows another degree
         raise CertificateError(
             f"{site.name} has {site.degree} neighbours, but was charged for another number in some round."
         )
@@ -253,8 +253,8 @@ def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:
     expected = {"process": run.sites, "folders": 1, "network": 1}.get(run.where, len(sites))
     if len(sites) != expected:
         raise CertificateError(
-            f"a run whose rows were in {WHERE[run.where]} has a certificate for {expected} of its "
-            f"{run.sites} sites; this one is for {len(sites)}."
+            f"a certificate of a run in {WHERE[run.where]} must cover {expected} of its {run.sites} sites; "
+            f"this certificate covers {len(sites)}."
         )
 
 

@@ -15,7 +15,7 @@ _WHERE = {
     "penalty": "inside the computation (penalty perturbation)",
     "dual": "inside the computation (dual variable perturbation)",
     "primal": "to what was computed (primal variable perturbation)",
-    "own": "by a method that its author supplied",
+    "own": "by a method that is not part of taciturn",
     "masked": "to every share of a sum (discrete Gaussian noise on masked sums)",
 }
 _UNKNOWN = {
@@ -86,7 +86,7 @@ def _stopped(claims: Claims) -> str:
     why = """The figures are those of the planned run, because the decision to stop may have depended on what
         had been sent."""
     if math.isinf(claims.epsilon):
-        why = "The cost of the other rounds is not recorded, so no figure holds for every reason to stop."
+        why = "The cost of the other rounds is not recorded. So no figure holds for every reason to stop."
     return f"{said} {why} If the decision to stop did not depend on what had been sent, {fewer} holds."
 
 
@@ -113,13 +113,13 @@ def _cost(claims: Claims) -> str:
     if run.masked:
         said += " " + masked_words.trust(claims)
     if epsilon > _WEAK:
-        said += f" An epsilon above {_WEAK:g} is, by itself, little protection."
+        said += f" An epsilon above {_WEAK:g} gives little protection by itself."
     if math.isfinite(claims.pure_epsilon):
         said += f" {_exception(run)}, epsilon = {format_cost(claims.pure_epsilon)}."
     if run.masked:
         return said
     worst = next(facts for facts in claims.sites if facts.site == claims.worst_site)
-    return f"""{said} The figure is that of the least protected site, {worst.name}, with
+    return f"""{said} This is the figure of the least protected site, {worst.name}, with
         {count(worst.samples, run.unit)} and {count(worst.degree, "neighbour")}."""
 
 
@@ -139,9 +139,9 @@ def _reality(run: RunFacts) -> str:
         return """NOT PROVEN BY TACITURN: the author of the method states what one round costs. The figures
             add that cost up over the rounds, and are only as reliable as that statement."""
     if run.idealised:
-        return """IDEALISED: the figures assume that each site computes exactly. A computer does not, and
-            no further noise was added to cover the difference, so they do not guarantee anything about what
-            was really sent."""
+        return """IDEALISED: the figures assume that each site computes exactly. A computer makes small
+            errors, and no noise was added to cover them. So the figures guarantee nothing about the numbers
+            that were really sent."""
     said = f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}. The
         figures include the cost of that error."""
     if run.integers:
@@ -157,8 +157,9 @@ def _limits(run: RunFacts) -> str:
     return (
         said
         + f""" {_COVERED[run.unit]}
-        They cover what was sent and whatever is computed from it. They do not cover how long the run took, or
-        what a site published separately. The full list of conditions is part of this certificate."""
+        The figures cover what was sent and everything that is computed from it. They do not cover how long
+        the run took, or what a site published separately. The full list of conditions is part of this
+        certificate."""
     )
 
 
@@ -168,15 +169,15 @@ def _messages(run: RunFacts) -> str:
     if run.masked:
         if masked_words.one_process(run):
             return """the process computed each site's share of a sum over all sites, in whole numbers, and
-                released only the sum: nobody outside the process sees a share"""
-        return """every site sent its share of a sum over all sites, in whole numbers. Masks hide each share;
-            they cancel only when all sites' messages are added up. So no site sees another's share, and every
-            site sees the sum"""
+                released only the sum. No one outside the process sees a share"""
+        return """every site sent its share of a sum over all sites, in whole numbers. Masks hide each
+            share. The masks cancel only when the messages of all sites are added up. So no site sees the
+            share of another site, and every site sees the sum"""
     if inside:
         return f"""the process computed {_lists(run)} for every site, from the records of that site and from
-            what its neighbours had released, and released it to them"""
-    return f"""every site sent its neighbours {_lists(run)}, computed from its own records and from what it
-        had received"""
+            the numbers that its neighbours had released. It then released the result to the neighbours"""
+    return f"""every site sent its neighbours {_lists(run)}. The site computed these numbers from its own
+        records and from the messages that it had received"""
 
 
 def _left(run: RunFacts) -> tuple[str, str, str]:

@@ -1,8 +1,7 @@
 """Short texts about a certificate: what the sites did together, and what the result can reveal.
 
-An (epsilon, delta) guarantee limits how well an attacker can tell two neighbouring tables apart: a guess
-between two equally likely candidates is right with probability at most (e^epsilon + delta) /
-(1 + e^epsilon).
+An (epsilon, delta) guarantee limits how well an attacker can tell two neighbouring tables apart. A guess
+between two equally likely tables is right with probability at most (e^epsilon + delta) / (1 + e^epsilon).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def three_points(claims: Claims) -> list[str]:
         done += f" This certificate covers {len(claims.sites)} of the {run.sites} sites."
     if not _bounded(claims):
         noise = "no noise" if run.noise == "none" else "too little noise for any guarantee"
-        return [done, f"It added {noise}: nothing limits what an observer can learn about one person."]
+        return [done, f"The run added {noise}. Nothing limits what an observer can learn about one person."]
     sees = "everything that left the process" if run.where == "process" else "everything that was sent"
     controls, (known, last) = masked_words.observer(run), _LAST[run.unit]
     reveals = (
@@ -100,13 +99,13 @@ def who(run: RunFacts) -> str:
     """Which sites did what together, and where their records were."""
     sites, inside, together, done = count(run.sites, "site"), *_done(run)
     if run.where == "process":
-        return f"""One process, which held the records of all {sites}, {inside}. The person who ran it could
-            see every record."""
+        return f"""One process held the records of all {sites} and {inside}. The person who ran this process
+            could see every record."""
     if run.where == "simulated":
         return f"One process simulated {sites} that {together}."
     if run.where == "folders" and not (run.loss.counting or run.loss.programmed):
-        return f"""{sites} on one machine, each a process that read the records in its own folder, trained
-            one model together."""
+        return f"""{sites} on one machine trained one model together. Each site was a process that read the
+            records in its own folder."""
     return f"{sites} {done}."
 
 

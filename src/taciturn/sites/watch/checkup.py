@@ -52,7 +52,7 @@ def _rehearsal(ready: PreparedSite) -> list[Finding]:
     at = format_delta(ready.budget.delta)
     against = holds_while(forecast.run.colluding, forecast.epsilon_against(None))
     cost = f"epsilon {format_cost(forecast.epsilon)} at delta {at}{against}"
-    text = f"all {rounds} rounds would cost {cost} without a seed; the budget is {format_given(budget)}"
+    text = f"without a seed, all {rounds} rounds would cost {cost}; the budget is {format_given(budget)}"
     findings = [Finding(forecast.epsilon <= budget, text, note=True), Finding(True, seed, note=True)]
     if not findings[0].good:
         findings.append(Finding(False, "the budget does not pay for the job; the site would not start"))
