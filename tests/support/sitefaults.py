@@ -247,7 +247,7 @@ def _lie_late(t: int) -> None:
     def tell(driver: SiteDriver, frame: SignedFrame) -> None:
         site = driver.ready.site
         logs = [site.folder.parent / name / "log.txt" for name in site.neighbours]
-        while not all("done: epsilon" in log.read_text() for log in logs):
+        while not all("the run is done" in log.read_text() for log in logs):
             time.sleep(0.02)
         _send_another(driver, kept[0])
 

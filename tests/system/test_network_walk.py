@@ -40,6 +40,7 @@ def run_all(folders, share):
     ]
     said = [process.communicate(timeout=400)[0] for process in started]
     assert [process.returncode for process in started] == [0] * len(folders), "\n".join(said)
+    assert [text.count("at delta") for text in said] == [1] * len(folders), said[0]  # the result, once
 
 
 def next_job(folder, name, state):
@@ -71,7 +72,9 @@ def test_four_hospitals_describe_train_and_evaluate(tmp_path, monkeypatch):
     assert described["units"] == 9200
     assert 50 < described["columns"]["age"]["mean"]["value"] < 58
     assert set(described["groups"]) == {"female", "male"}
-    assert (folders[0] / "state" / "describe.svg").exists()
+    links = re.findall(r'href="([\w.]+)"', (folders[0] / "state" / "report.html").read_text())
+    assert {"describe.html", "describe.csv", "describe.svg", "result.json"} <= set(links)
+    assert all((folders[0] / "state" / link).exists() for link in links)
 
     for folder in folders:
         shutil.copy(tmp_path / "heart" / "train.toml", folder / "train.toml")

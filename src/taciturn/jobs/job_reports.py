@@ -21,7 +21,8 @@ from .run_folder import CERTIFICATE, MODEL, REPORT, RESULT, write_answers
 if TYPE_CHECKING:
     from ..estimators.base import PrivateLinearModel
     from ..estimators.loaded import LoadedModel
-    from ..sites.files.job import NetworkJob
+    from ..questions.asking import Asking
+    from ..questions.question import Question
     from ..sites.files.site import Site
 
 
@@ -55,6 +56,7 @@ def site_report(site: Site) -> ReportData:
     job = site.job
     certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
     asked = job.kind != TRAIN
+    questions = job.asking.questions if asked else ()
     features = [*job.asking.reads] if asked else [name for name in job.feature_names if name != "intercept"]
     state, keys = site.state.name, site.file.keys
     signature = f"taciturn site verify {state}/statement.json --authority {keys.authority}"
@@ -62,9 +64,9 @@ def site_report(site: Site) -> ReportData:
     data = from_certificates(
         {site.name: certificate},
         title=job.name,
-        subtitle=f"{len(job.sites)} sites {_what(job)} together; this is the page of {site.name}",
+        subtitle=f"{len(job.sites)} sites {_what(questions)} together; this is the page of {site.name}",
         graph=job.graph,
-        about=_about(job, features, verify),
+        about=_about(job, features, verify, questions),
         settings={"method": certificate.run.method, "rounds": certificate.run.rounds, "sites": job.names},
         provenance={"job": job.hash.hex(), "versions": dict(certificate.run.versions)},
     )
@@ -79,24 +81,51 @@ def site_report(site: Site) -> ReportData:
 
 def write_site_report(site: Site) -> Path:
     """Write report.html, and the answers to questions, to the state folder of a site whose run is over."""
-    if site.job.kind != TRAIN:
-        _write_site_answers(site)
-    return write(site_report(site), site.state / REPORT)
+    answers = [] if site.job.kind == TRAIN else _write_site_answers(site)
+    return write(replace(site_report(site), files=_linked(answers)), site.state / REPORT)
 
 
-def _write_site_answers(site: Site) -> None:
+def asked_report(
+    job: Job, asking: Asking, certificate: Certificate, answers: Sequence[Path], folder: str
+) -> ReportData:
+    """The report of `taciturn ask`: the claims of its certificate, and links to the answers."""
+    sites = "1 site answers" if len(job.sites) == 1 else f"{len(job.sites)} sites answer"
+    data = from_certificates(
+        {job.name: certificate},
+        title=job.name,
+        subtitle=f"{sites} {_listed(asking.questions)} together, on one machine",
+        about=_about(job, asking.reads, f"taciturn verify {folder}/", asking.questions),
+        settings={"method": certificate.run.method, "sites": job.names},
+        provenance={"versions": dict(certificate.run.versions)},
+    )
+    return replace(data, files=_linked(answers))
+
+
+def _linked(answers: Sequence[Path]) -> dict[str, list[str]]:
+    """The names of the files of each answer, and of those that contain all answers; empty without answers."""
+    if not answers:
+        return {}
+    names: dict[str, list[str]] = {}
+    for path in answers:
+        names.setdefault(path.stem, []).append(path.name)
+    return names | {"all numbers": [RESULT], "certificate": [CERTIFICATE]}
+
+
+def _write_site_answers(site: Site) -> list[Path]:
     """Write the answers of a site's run beside result.json, from which they are computed."""
     job = site.job
     totals = np.array(json.loads((site.state / RESULT).read_text(encoding="utf-8"))["totals"])
     certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
     answers = job.asking.answers(job.sums, totals, certificate)
-    write_answers(site.state, answers, [one.kind for one in job.asking.questions])
+    return write_answers(site.state, answers, [one.kind for one in job.asking.questions])
 
 
-def _what(job: NetworkJob) -> str:
-    if job.kind == TRAIN:
-        return "learn one model"
-    return "answer " + " and ".join(f"{one.kind!r}" for one in job.asking.questions)
+def _what(questions: Sequence[Question]) -> str:
+    return f"answer {_listed(questions)}" if questions else "learn one model"
+
+
+def _listed(questions: Sequence[Question]) -> str:
+    return " and ".join(f"{one.kind!r}" for one in questions)
 
 
 def _effects(model: LoadedModel) -> dict[str, Any]:
@@ -112,8 +141,11 @@ def _effects(model: LoadedModel) -> dict[str, Any]:
     }
 
 
-def _about(job: Job, features: Sequence[str], verify: str) -> dict[str, Any]:
+def _about(
+    job: Job, features: Sequence[str], verify: str, questions: Sequence[Question] = ()
+) -> dict[str, Any]:
     """Facts that a certificate does not contain."""
     learnt = "" if job.label is None else f"{job.label.column}, by {job.loss.name} loss"
+    learnt = f"the answer to {_listed(questions)}" if questions else learnt
     today = datetime.date.today().isoformat()
     return {"date": today, "learnt": learnt, "features": list(features), "verify": verify}

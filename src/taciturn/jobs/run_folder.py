@@ -19,6 +19,7 @@ MODEL, CERTIFICATE, TRACE, REPORT = "model.json", "certificate.json", "trace.npz
 RESULT = "result.json"
 LEDGER = "ledger.sqlite"
 README = "README.txt"
+_TO_REPORT = f'<p><a href="{REPORT}">What this answer cost, and the other files of the run</a></p>'
 RESULTS = (MODEL, CERTIFICATE, TRACE, REPORT, README)
 
 
@@ -103,7 +104,7 @@ def write_answers(folder: Path, answers: Sequence[PrivateAnswer], kinds: Sequenc
     written = []
     for k, (kind, answer) in enumerate(zip(kinds, answers, strict=True), start=1):
         name = kind if len(answers) == 1 else f"{k}-{kind}"
-        page = f"<!doctype html><meta charset=utf-8><title>{kind}</title>{answer.html()}\n"
+        page = f"<!doctype html><meta charset=utf-8><title>{kind}</title>{answer.html()}{_TO_REPORT}\n"
         for end, text in ((".txt", answer.text() + "\n"), (".csv", answer.csv()), (".html", page)):
             written.append(write_whole(folder / (name + end), text))
         picture = answer.plot()

@@ -22,11 +22,13 @@ from ..questions.kinds import read_questions
 from ..questions.question import PublicTable, Spending
 from ..questions.shipped.description import PrivateDescription
 from ..questions.shipped.score import PrivateScore
+from ..report import write
 from ..statistics.counting import CountWishes, run_asking
 from ..statistics.descriptions import private_description
 from ..statistics.scores import private_score
 from ..statistics.table_check import CheckedColumn, TableCheck, examine
-from .run_folder import CERTIFICATE, RESULT, write_answers
+from .job_reports import asked_report
+from .run_folder import CERTIFICATE, REPORT, RESULT, write_answers
 from .train_job import targets
 from .training_job import OwnedJob, TrainingJob, read_asked, read_job
 
@@ -96,9 +98,11 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
     written = write_answers(out, found, [one.kind for one in questions])
     about = {"simulated": job.simulated, "run": {"job": job.name, "sites": list(job.names)}}
     result = asking.document(found, totals, about)
+    report = asked_report(job, asking, found[0].certificate, written, out.name)
     written += [
         write_whole(out / RESULT, json.dumps(result, indent=1, allow_nan=False) + "\n"),
         write_whole(out / CERTIFICATE, found[0].certificate.to_json()),
+        write(report, out / REPORT),
     ]
     return found, written
 

@@ -165,6 +165,7 @@ class ReportData:
     key_numbers : for each run, the numbers at the top of the page.
     effects, effects_label, outputs : for an additive model, what each column adds to the score, the label of
         the scale, and the classes if there are more than two.
+    files : the files with the results, by what they contain; the page links to them, in its own folder.
     settings, provenance : nested mappings of plain values.
     """
 
@@ -185,6 +186,7 @@ class ReportData:
     effects: Sequence[EffectPanel] = ()
     effects_label: str = ""
     outputs: Sequence[str] = ()
+    files: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from typing import Any
 
 from ...core.errors import Contradiction, RunOver, StateLost
 from ...core.files import reserve_descriptors, retry_for_descriptors
-from ...core.formatting import format_cost, format_delta
 from ...core.types import Array
 from ...privacy.sums import SumFacts
 from ..protocol.core import SiteSetup
@@ -71,8 +70,8 @@ def end_run(
     )
     if account is not None and store.charges:
         account.finish(store.id)
-    text = "done: epsilon %s at delta %s; results in %s"
-    log.info(text, format_cost(certificate.epsilon), format_delta(certificate.delta), ready.site.state)
+    facts = {"event": "done", "epsilon": certificate.epsilon, "delta": certificate.delta}
+    log.info("the run is done; the results are written", extra={"facts": facts})
     reason = str(ended.get("reason", ""))
     return SiteResult(model, certificate.epsilon, certificate.delta, ready.site.state, reason)
 
