@@ -1,4 +1,4 @@
-"""What the pages under docs/ measure, one command each: `python -m benchmarks.{speed,scale,sites,utility}`.
+"""The measurements behind the pages in docs/, one command each: `python -m benchmarks.{speed,scale,...}`.
 
 Speed is a ratio within one run; no test asserts it.
 """

@@ -1,8 +1,8 @@
-"""Do the intervals of answers hold the truth as often as they say? `python -m benchmarks.coverage`
+"""Do the 95% intervals of answers contain the truth in 95% of cases? `python -m benchmarks.coverage`
 
-Samples are drawn from populations whose truth is known, counted by the code of each question, given the noise
-of its method, and estimated by the code that users see. Masks and messages are left out: they change no
-number. One line for each kind of interval; nominal level 95%.
+Samples come from populations whose true values are known. The code of each question counts them, its method
+adds the noise, and the users' code makes the estimate. Masks and messages are left out, because they change
+no number. The output has one line for each kind of interval.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from taciturn.questions.shipped.score import score_cells, score_lengths, summari
 from taciturn.questions.shipped.survival import Survival
 
 SETTINGS = ((1_000, 0.5), (5_000, 1.0), (20_000, 2.0))
-"""Rows and epsilon; five sites, one of which may collude, delta 1e-5."""
+"""The numbers of rows, and epsilon; there are five sites, one of which may collude, and delta is 1e-5."""
 
 Found = Iterator[tuple[str, Any, float]]
-"""Of every interval its kind, the estimate, and the truth."""
+"""For every interval: its kind, the estimate, and the true value."""
 
 TOLD = 1.0
-"""The share of its noise that an estimate counts; a test shows that intervals need all of it."""
+"""The share of the noise that an estimate takes into account; a test shows that intervals need all of it."""
 
 
 def network(n: int) -> Network:
@@ -99,7 +99,7 @@ def describe(n: int, epsilon: float, rng: np.random.Generator) -> Found:
 
 
 def describe_edges(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """The worst for cells: values at those ends of their cells that are further from the mean."""
+    """The worst case for cells: every value is at the end of its cell that is further from the mean."""
     values, chance = np.array([10.001, 30.001, 69.999, 94.999]), np.array([0.2, 0.25, 0.35, 0.2])
     age = rng.choice(values, n, p=chance)
     found = ask(Describe(columns=("age",)), AGES, {"age": age}, n, epsilon, rng)["age"]
@@ -111,7 +111,7 @@ def describe_edges(n: int, epsilon: float, rng: np.random.Generator) -> Found:
 
 
 def evaluate(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """Scores expit(2 Z) of a model that is calibrated."""
+    """Scores expit(2 Z) of a calibrated model, Z standard normal."""
     bins, truth = 20, _score_truth()
     p = expit(2 * rng.standard_normal(n))
     y = (rng.random(n) < p).astype(np.int64)
@@ -130,7 +130,7 @@ def evaluate(n: int, epsilon: float, rng: np.random.Generator) -> Found:
 
 @cache
 def _score_truth(bins: int = 20) -> dict[str, Any]:
-    """By numbers of two million standard normal quantiles."""
+    """The true scores, computed from two million standard normal quantiles."""
     exact: dict[str, Any] = {}
     p = expit(2 * ndtri((np.arange(2_000_000) + 0.5) / 2_000_000))
     cell = np.clip(np.ceil(p * bins).astype(int) - 1, 0, bins - 1)
@@ -181,7 +181,7 @@ def survive(n: int, epsilon: float, rng: np.random.Generator) -> Found:
 
 
 class _Above:
-    """A p-value as an interval that holds 0.05 where it is above."""
+    """A p-value as an interval, which contains 0.05 if the p-value is above 0.05."""
 
     def __init__(self, p: float) -> None:
         self.low, self.high = 0.0, p
@@ -191,7 +191,7 @@ PAIR = PublicTable(Schema(tuple(Number(name, -1, 1) for name in "xyz")))
 
 
 def correlate(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """Three columns in [-1, 1] that share a part: uniform, so that no tail is cut."""
+    """Three correlated columns in [-1, 1]. They are uniform, so that clipping changes nothing."""
     shared, own = rng.uniform(-0.5, 0.5, (n, 1)), rng.uniform(-0.5, 0.5, (n, 3))
     columns = dict(zip("xyz", (shared + own).T, strict=True))
     question = Correlations()
@@ -216,7 +216,7 @@ STUDIES = (describe, describe_edges, evaluate, regress, survive, correlate)
 
 
 def study(repeats: int, studies: Any = STUDIES, settings: Any = SETTINGS) -> dict[str, list[tuple[int, int]]]:
-    """Kind -> for every setting, how many intervals held the truth, and how many there were."""
+    """Kind -> for every setting, the number of intervals that contain the truth, and of all intervals."""
     found: dict[str, list[list[int]]] = defaultdict(lambda: [[0, 0] for _ in settings])
     for one in studies:
         for k, (n, epsilon) in enumerate(settings):

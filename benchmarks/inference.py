@@ -1,10 +1,10 @@
 """Do 95% intervals contain the true value in 95% of cases? Twelve settings, listed before they were run.
 
-    python -m benchmarks.inference                  all of them and ten more, half an hour on one core
-    python -m benchmarks.inference 3 7 --fits 20    some of them, with fewer fits
+    python -m benchmarks.inference                  these and ten more, half an hour on one core
+    python -m benchmarks.inference 3 7 --fits 20    some settings, with fewer fits
 
 Rows are real and drawn with replacement; the outcome is drawn from a model whose coefficients are known. The
-ten more have survival times, several rows of a person, rare outcomes, long tails, and few records.
+ten other settings have survival times, several rows of a person, rare outcomes, long tails, or few records.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from taciturn.data import load_adult, load_credit, load_support
 class Setting:
     """One line of the table in docs/inference.md.
 
-    size : of the coefficients, per standard deviation of a column.   rate : of the outcome: its mean.
+    size : the size of the coefficients, per standard deviation of a column.   rate : the mean outcome.
     refused : whether theory predicts that the budget is too small.
-    link : of a hazard over four periods.   rows : of each person, if a unit is a person.
+    link : the link of a hazard over four periods.   rows : the rows per person, if the unit is a person.
     tails : degrees of freedom of the errors of a gaussian outcome; infinite for normal errors.
     """
 
@@ -47,7 +47,7 @@ class Setting:
     tails: float = math.inf
 
     def words(self) -> str:
-        """What is fitted."""
+        """The setting as text."""
         more = f" ({self.link})" if self.link else ""
         more += f", {self.rows} rows of a person" if self.rows > 1 else ""
         more += f", {self.rate:.0%} events" if self.rate < 0.1 else ""
@@ -79,10 +79,10 @@ SETTINGS = (
     Setting("credit", 9, "binomial", 30_000, 2.0, size=0.8),
     Setting("adult", 6, "poisson", 30_000, 2.0, rate=0.05),
 )
-"""Twelve that were listed beforehand; the others were listed later, also before they were run."""
+"""The first twelve settings were listed first; the others were listed later, but also before they ran."""
 
 PERIODS = (1.0, 2.0, 3.0, 4.0)
-RATIOS = 40  # fits that are compared with one without privacy
+RATIOS = 40  # the number of fits that are compared with a fit without privacy
 
 
 def adult_rows() -> tuple[Array, list[tuple[float, float]]]:
@@ -148,7 +148,7 @@ ROWS = {"adult": adult_rows, "credit": credit_rows, "support": support_rows}
 
 
 def draw(setting: Setting, X: Array, coef: Array, rng: np.random.Generator) -> tuple[Array, Any]:
-    """The outcome of rows X, and its public range."""
+    """Draw the outcome of the rows X; return it with its public range."""
     eta = X @ coef
     if setting.family == "gaussian":
         eta -= float(eta.mean())
@@ -183,7 +183,7 @@ MEANS = {
 
 
 def _errors(setting: Setting, rows: int, rng: np.random.Generator) -> Array:
-    """Standard normal; the rows of a person share half of their variance."""
+    """Standard normal errors; the errors of a person's rows share half of their variance."""
     own = rng.standard_normal(rows)
     if setting.rows == 1:
         return own
@@ -192,7 +192,7 @@ def _errors(setting: Setting, rows: int, rng: np.random.Generator) -> Array:
 
 
 def _draw_rows(setting: Setting, whole: Array, rng: np.random.Generator) -> tuple[Array, Array | None]:
-    """Rows with replacement, and whose they are; half of the columns of a person are the same in all rows."""
+    """Draw rows with replacement, and their persons. Half of the columns are equal in a person's rows."""
     X = whole[rng.integers(0, len(whole), setting.n * setting.rows)]
     if setting.rows == 1:
         return X, None
@@ -202,14 +202,14 @@ def _draw_rows(setting: Setting, whole: Array, rng: np.random.Generator) -> tupl
 
 
 def coefficients(setting: Setting, X: Array) -> Array:
-    """Known coefficients, of one size per standard deviation, with signs and sizes that vary."""
+    """The true coefficients: about `size` per standard deviation, with varying signs and sizes."""
     j = np.arange(setting.columns)
     return setting.size * np.where(j % 2, -1.0, 1.0) * (0.4 + 0.3 * (j % 3)) / X.std(axis=0)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What many fits of one setting came to."""
+    """The result of many fits of one setting."""
 
     fits: int
     refused: int
@@ -226,7 +226,7 @@ class Finding:
 
 
 def study(setting: Setting, intervals: int, fits: int) -> Finding:
-    """Fit again and again until there are so many intervals, or fits; count those that contain the truth."""
+    """Fit until there are this many intervals, or fits; count the intervals that contain the truth."""
     whole, bounds = ROWS[setting.table]()
     whole, bounds = whole[:, : setting.columns], bounds[: setting.columns]
     coef, held, total, refused, ratios = coefficients(setting, whole), 0, 0, 0, []
@@ -262,7 +262,7 @@ def main() -> None:
         "--fits",
         type=int,
         default=400,
-        help="at most so many fits per setting, until 1,000 intervals are there",
+        help="the most fits per setting; a setting ends earlier with 1,000 intervals",
     )
     given = parser.parse_args()
     for number in given.numbers or range(1, len(SETTINGS) + 1):

@@ -1,4 +1,4 @@
-"""What this process holds in memory: the peak that `getrusage` tells starts with that of the parent."""
+"""The memory of this process. (The peak of `getrusage` would include the peak of the parent process.)"""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _STATUS = Path("/proc/self/status")
 
 
 def resident() -> float:
-    """Bytes in use; nan where the system does not say."""
+    """The bytes in use; nan if the system does not report them."""
     return _bytes_of("VmRSS")
 
 
 def peak() -> float:
-    """The most bytes in use since the start, or since `forget_peak`; nan where the system does not say."""
+    """The most bytes in use since the start, or since `forget_peak`; nan if the system does not report it."""
     return _bytes_of("VmHWM")
 
 

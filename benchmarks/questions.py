@@ -1,7 +1,7 @@
 """`python -m benchmarks.questions`: describe 50 columns at five sites with 10^5 rows each, on this machine.
 
-Prints the seconds from the first start to the last end, the meeting included; the CPU seconds of all sites
-together, which say more where other work uses the machine too; and the most memory of a site.
+It prints the seconds from the first start to the last end, including the meeting of the sites; the CPU
+seconds of all sites together, which are more reliable on a busy machine; and the largest memory of a site.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from taciturn.sites.trial.rehearsal import LOOPBACK, free_ports, issue
 
 
 def make_sites(folder: Path, sites: int, rows: int, columns: int, form: str) -> list[Path]:
-    """Tables of numbers and the files of a job that describes them."""
+    """Write tables of numbers, and the files of a job that describes them."""
     names, ports = [f"site-{k}" for k in range(sites)], free_ports(sites)
     fields = [{"name": f"x{k}", "low": 0, "high": 100} for k in range(columns)]
     entries = [
@@ -67,7 +67,7 @@ def make_sites(folder: Path, sites: int, rows: int, columns: int, form: str) -> 
 
 
 def run_sites(paths: list[Path], share: Path) -> dict[str, float]:
-    """All sites at once: seconds, CPU seconds of all of them, and megabytes of the largest."""
+    """Run all sites at once; return the seconds, the CPU seconds of all sites, and the largest megabytes."""
     start = time.perf_counter()
     started = []
     for path in paths:

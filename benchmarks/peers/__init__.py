@@ -1,1 +1,1 @@
-"""Other packages do the same work beside us, each in a virtual environment of its own."""
+"""Compare taciturn with other packages on the same work; each package has its own virtual environment."""

@@ -1,12 +1,12 @@
-"""`python -m benchmarks.peers`: the peers do the same work beside us; docs/compared.md.
+"""`python -m benchmarks.peers`: compare taciturn with other packages (peers), and write docs/compared.md.
 
     python -m benchmarks.peers [--only NAME] [--section NAME] [--again] [--results FOLDER] [--out docs]
 
-What is done is kept in the results folder, and a second call goes on from there; `--again` forgets what it is
-about to measure. The page says how many calls it took: for one, begin with a results folder that is empty.
-docs are written only when every section of every peer was tried; until then the
-page goes into the results folder. Results of another version are measured again, and ours after every commit.
-Needs root for network namespaces with loopback alone, and Debian's openmpi-bin for disropt.
+The results folder keeps all results, and a second call continues from them; `--again` deletes the results
+that it will measure. The page says how many calls it took: for one call, start with an empty results folder.
+The page is written to docs only after every section of every peer was tried; until then it is written to the
+results folder. Results of another version of a peer, or of another commit of taciturn, are measured again.
+The command needs root, for network namespaces with only loopback, and Debian's openmpi-bin for disropt.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DOCS = _ROOT / "docs"
 
 
 def steps(peer: str, env: Environment, base: Path, kept: Path) -> Iterator[Step]:
-    """The sections that a peer has a part in."""
+    """The sections in which a peer takes part."""
     if peer in FEDERATED:
         yield peer, "work", partial(work.measure, peer, env, base)
     if peer == "flwr":
@@ -60,7 +60,7 @@ def steps(peer: str, env: Environment, base: Path, kept: Path) -> Iterator[Step]
 
 
 def our_steps(base: Path) -> Iterator[Step]:
-    """Ours: every section."""
+    """The sections of taciturn: all of them."""
     yield OURS, "work", partial(work.measure_ours, "masked", base)
     yield OURS, "workpenalty", partial(work.measure_ours, "penalty", base)
     yield OURS, "workopen", work.measure_open
@@ -70,7 +70,7 @@ def our_steps(base: Path) -> Iterator[Step]:
 
 
 def expected() -> dict[str, tuple[str, ...]]:
-    """The names of the sections, ours first."""
+    """The names of the sections of each package, taciturn first."""
     nowhere = Path()
     todo = {OURS: our_steps(nowhere)} | {
         peer: steps(peer, Environment(peer, None, "", 0.0), nowhere, nowhere) for peer in PINS
@@ -79,12 +79,12 @@ def expected() -> dict[str, tuple[str, ...]]:
 
 
 def main() -> None:
-    """Measure what is not measured yet, then write the page."""
+    """Measure everything that has no result yet, then write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    parser.add_argument("--only", action="append", choices=(OURS, *PINS), help="this one; may be repeated")
+    parser.add_argument("--only", action="append", choices=(OURS, *PINS), help="only these (repeat it)")
     names = dict.fromkeys(section for sections in expected().values() for section in sections)
     parser.add_argument("--section", choices=tuple(names), help="this section only")
-    parser.add_argument("--again", action="store_true", help="forget the results of those that are run")
+    parser.add_argument("--again", action="store_true", help="delete earlier results and measure again")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "peers")
     parser.add_argument("--out", type=Path, default=DOCS)
     options = parser.parse_args()
@@ -105,10 +105,10 @@ def main() -> None:
 
 
 def publish(findings: list[Finding], out: Path, results: Path) -> None:
-    """The page; into docs only when nothing is lacking."""
+    """Write the page: to docs if all results are there, else to the results folder."""
     lacks = lacking(findings, expected()) if out == DOCS else []
     if lacks:
-        print(f"docs stay as they are, the page goes into the results folder: {'; '.join(lacks)}")
+        print(f"the page is in the results folder, and docs are unchanged: {'; '.join(lacks)}")
         out = results
     print(write_page(findings, out))
 
@@ -132,7 +132,7 @@ def _measure(peer: str, base: Path, kept: Path, only: str | None, commit: str) -
 
 
 def note_packages(kept: Path, peer: str, version: str, installed: list[str], commit: str) -> None:
-    """Keep the list with the results, for compared.json; what other packages gave is forgotten."""
+    """Store the list of packages for compared.json; results with other packages are deleted."""
     known = read(kept / f"{peer}-packages.json")
     if known is not None and known.result != installed:
         forget(kept, peer, None)

@@ -19,13 +19,13 @@ DISTURBED = ("kill", "late", "stranger", "strict", "guarded", "budget")
 
 
 def result_of(found: Found, peer: str, section: str) -> Any:
-    """What was found, or None."""
+    """The result of a peer in a section, or None."""
     entry = found.get((peer, section))
     return None if entry is None else entry.result
 
 
 def cell(found: Found, peer: str, section: str, show: Show) -> str:
-    """One cell: what is shown of a result; a dash where there is none."""
+    """One cell of a table: a result in the form of `show`, or a dash if there is no result."""
     entry = faults_of(found, peer) if section == "faults" else found.get((peer, section))
     if entry is None:
         return NONE
@@ -38,7 +38,7 @@ def cell(found: Found, peer: str, section: str, show: Show) -> str:
 
 
 def faults_of(found: Found, peer: str) -> Finding | None:
-    """All that is known of a peer's disturbed runs, the undisturbed one being that of the work."""
+    """All findings about a peer's disturbed runs, with the run of section 1 as the undisturbed run."""
     work = found.get((peer, "work"))
     if (peer, "faults") in found or work is None or not work.result or "tls" not in work.result:
         return found.get((peer, "faults"))
@@ -54,7 +54,7 @@ def version_of(found: Found, peer: str) -> str:
 
 
 def peers_in(found: Found) -> list[str]:
-    """Those that were run, in the page's order."""
+    """The peers that were run, in the order of the page."""
     return [peer for peer in NAMES if any(name == peer for name, _ in found)]
 
 
@@ -67,7 +67,7 @@ def not_installed(found: Found, peer: str) -> str | None:
 
 
 def shortened(error: str) -> str:
-    """For a cell.
+    """An error, shortened for a cell.
 
     >>> shortened("needs the command mpirun, which is not installed")
     'not installed: needs the command mpirun, ...'
@@ -76,18 +76,18 @@ def shortened(error: str) -> str:
 
 
 def table(head: list[str], rows: Iterable[list[str]]) -> str:
-    """Markdown."""
+    """The rows as a Markdown table."""
     lines = [f"| {' | '.join(head)} |", f"|---|{'---|' * (len(head) - 1)}"]
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
 
 
 def accuracy(entry: dict[str, Any]) -> str:
-    """Of a private model; at least so much where still more rounds might have been better."""
+    """The accuracy of a private model, with "at least" if more rounds might have been better."""
     return f"{'at least ' * unsure(entry)}{entry['accuracy']:.3f}"
 
 
 def unsure(entry: dict[str, Any]) -> bool:
-    """Whether the most rounds that were tried beat the next fewer by more than seeds differ.
+    """Whether the largest number of rounds tried beats the next smaller one by more than the seeds differ.
 
     >>> found = {"setting": "1000 rounds", "loss_std": 0.002, "ladder": [[300, 0.359], [1000, 0.358]]}
     >>> unsure(found), unsure(found | {"loss_std": 0.0001}), unsure({"setting": "300 rounds"}), unsure({})
@@ -97,29 +97,29 @@ def unsure(entry: dict[str, Any]) -> bool:
         return False
     ladder = entry.get("ladder")
     if ladder is None:
-        return True  # nobody noted what else was tried
+        return True  # the other numbers of rounds were not recorded
     return len(ladder) > 1 and bool(ladder[-2][1] - ladder[-1][1] > entry["loss_std"])
 
 
 def tried(entry: dict[str, Any]) -> str:
-    """The setting of a private model, and the rounds or epochs among which it was the best."""
+    """The setting of a private model, and the numbers of rounds or epochs that were tried."""
     ladder = entry.get("ladder") or []
     others = f" (best of {', '.join(f'{count:g}' for count, _ in ladder)})" if len(ladder) > 1 else ""
     return entry.get("setting", NONE) + others
 
 
 def carried(sent: float) -> str:
-    """What the loopback carried; nothing, where processes on one machine talk through its memory."""
+    """The bytes on loopback; none if the processes communicate through shared memory."""
     return f"{sent:,.0f}" if sent else "through memory"
 
 
 def settled(result: dict[str, Any]) -> float:
-    """Seconds until the model is there: the end of a run, unless its first round gives the model."""
+    """The seconds until the model is available: to the end of the run, or of a first round that gives it."""
     return float(result.get("settled", result["seconds"]))
 
 
 def seconds(value: float) -> str:
-    """Two figures are enough.
+    """Seconds with two significant digits.
 
     >>> seconds(0.02567), seconds(9.31), seconds(123.4)
     ('0.026', '9.3', '123')
@@ -128,7 +128,7 @@ def seconds(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """Two figures are enough here too.
+    """A share as a percentage with two significant digits.
 
     >>> share(0.00904), share(0.273)
     ('0.9%', '27%')
@@ -137,7 +137,7 @@ def share(value: float) -> str:
 
 
 def outcome(disturbed: dict[str, Any], plain: dict[str, Any]) -> str:
-    """What became of a disturbed run, and how much longer it took."""
+    """The outcome of a disturbed run, and the additional time that it took."""
     if "failed" in disturbed:
         return "failed, see below"
     if not disturbed["ended"]:
@@ -150,7 +150,7 @@ def outcome(disturbed: dict[str, Any], plain: dict[str, Any]) -> str:
 
 
 def came_late(result: dict[str, Any]) -> str:
-    """What became of a run that one party came to late."""
+    """The outcome of a run in which one party arrived late."""
     late = result["late"]
     if "failed" in late or not late["ended"]:
         return outcome(late, result["plain"])
@@ -159,7 +159,7 @@ def came_late(result: dict[str, Any]) -> str:
 
 
 def after_kill(result: dict[str, Any]) -> str:
-    """The same, with what was set for it and what the peer calls such an end."""
+    """The outcome after kill -9, with the settings for this case and the status that the peer reports."""
     text = outcome(result["kill"], result["plain"])
     kill, strict = result["kill"], result.get("strict")
     if kill.get("set"):
@@ -172,7 +172,7 @@ def after_kill(result: dict[str, Any]) -> str:
 
 
 def stranger(disturbed: dict[str, Any]) -> str:
-    """Whether an uninvited party had a part in the model."""
+    """Whether an unauthenticated client was accepted and changed the model."""
     if "failed" in disturbed:
         return "failed, see below"
     if not disturbed["ended"]:
@@ -183,7 +183,7 @@ def stranger(disturbed: dict[str, Any]) -> str:
 
 
 def stranger_at_locks(result: dict[str, Any]) -> str:
-    """The same, and with the peer's own locks on, where they are not always."""
+    """The same, also with authentication enabled, if the peer does not always enable it."""
     text = stranger(result["stranger"])
     return (
         f"{text}; with authentication enabled: {stranger(result['guarded'])}" if "guarded" in result else text
@@ -191,7 +191,7 @@ def stranger_at_locks(result: dict[str, Any]) -> str:
 
 
 def counted(budget: dict[str, Any]) -> str:
-    """What a counter of epsilon says after it was killed, of what was spent.
+    """The epsilon that a counter reports after it was killed, and the epsilon that was spent.
 
     >>> counted({"counter": 0.5, "whole": 0.75, "kept": 0.75})
     '0.500 of 0.750; 0.750 if its state is saved every round'

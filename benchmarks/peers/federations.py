@@ -1,4 +1,4 @@
-"""Which processes each peer's own guide starts for five sites on one machine."""
+"""The processes of each peer for five sites on one machine, started as its own guide shows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PORT = 8000
 
 
 def flower(env: Environment, rows: list[Path], folder: Path, rounds: int, keys: Path | None = None) -> Script:
-    """SuperLink, five SuperNodes, `flwr run`; without TLS, as the guide to a first deployment has it.
+    """SuperLink, five SuperNodes and `flwr run`, without TLS, as in its guide to a first deployment.
 
-    With a folder for keys, as its guides to TLS and to authentication have it: SuperNodes are registered.
+    With a folder for keys: as in its guides to TLS and authentication, with registered SuperNodes.
     """
     assert env.python is not None
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def supernode(env: Environment, name: str, rows: Path, port: int, keys: Path | N
 
 
 def disropt(env: Environment, rows: list[Path], rounds: int, penalty: float, weight: float) -> Script:
-    """Five MPI processes on one machine, as its examples are started."""
+    """Five MPI processes on one machine, started like its examples."""
     mpirun = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl_tcp_if_include", "lo")
     launcher = (str(env.python), str(ADAPTERS / "disropt" / "launcher.py"), str(rows[0].parent))
     settings = (str(rounds), repr(penalty), repr(weight))
@@ -73,21 +73,21 @@ def disropt(env: Environment, rows: list[Path], rounds: int, penalty: float, wei
 
 
 def killed(script: Script, who: str, after: int, back: float, again: str | None = None) -> Script:
-    """The same, with kill -9 of one party after so many rounds, and a restart some seconds later."""
+    """The same script, with kill -9 of one party after this many rounds, and a restart some seconds later."""
     disturb = {"kind": "kill", "who": who, "round": after, "back": back, "again": again or who}
     return replace(script, disturb=disturb)
 
 
 def delayed(script: Script, who: str, seconds: float) -> Script:
-    """The same, with one party that comes late."""
+    """The same script, with one party that starts late."""
     late = tuple(replace(entry, late=seconds) if entry.name == who else entry for entry in script.processes)
     return replace(script, processes=late, disturb={"kind": "late"})
 
 
 def appfl(env: Environment, rows: list[Path], folder: Path, rounds: int, keys: Path | None = None) -> Script:
-    """A gRPC server and five clients; without TLS, as its examples have it.
+    """A gRPC server and five clients, without TLS, as in its examples.
 
-    With a folder for keys: TLS and a token that all sites share.
+    With a folder for keys: TLS, and one token for all sites.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in (ADAPTERS / "appfl").iterdir():
@@ -112,7 +112,7 @@ def appfl_client(
 
 
 def _token(secret: str) -> list[str]:
-    """APPFL's authenticator, as its settings are written on a command line."""
+    """The settings of APPFL's authenticator, as arguments of the command line."""
     return [
         "use_authenticator=true",
         "authenticator=NaiveAuthenticator",
@@ -121,7 +121,7 @@ def _token(secret: str) -> list[str]:
 
 
 def nvflare(env: Environment, rows: list[Path], folder: Path, rounds: int, job: str = "job.py") -> Script:
-    """Its recipe in its proof-of-concept environment, which starts a server and five clients."""
+    """FLARE's recipe in its proof-of-concept environment, which starts a server and five clients."""
     assert env.python is not None
     folder.mkdir(parents=True, exist_ok=True)
     for path in (ADAPTERS / "nvflare").iterdir():
@@ -132,7 +132,7 @@ def nvflare(env: Environment, rows: list[Path], folder: Path, rounds: int, job: 
     return Script((submit,), timeout=400.0, waits_for=("job",), fails_with="job", env=path)
 
 
-KIT = "poc/example_project/prod_00/admin@nvidia.com"  # where `nvflare poc prepare` puts the administrator's
+KIT = "poc/example_project/prod_00/admin@nvidia.com"  # the administrator's kit, from `nvflare poc prepare`
 
 
 def nvflare_client(env: Environment, name: str) -> Process:
@@ -142,7 +142,7 @@ def nvflare_client(env: Environment, name: str) -> Process:
 
 
 def nvflare_by_hand(env: Environment, rows: list[Path], folder: Path, rounds: int, absent: str) -> Script:
-    """The same job on a network that was prepared first and started without one client."""
+    """The same job on a network that is prepared first, then started without one client."""
     script = nvflare(env, rows, folder, rounds)
     start = f"nvflare poc prepare -n {SITES} && nvflare poc start -ex {absent} --no-wait && echo all started"
     network = Process("network", ("sh", "-c", start), ready="all started")
@@ -150,18 +150,18 @@ def nvflare_by_hand(env: Environment, rows: list[Path], folder: Path, rounds: in
     return replace(script, processes=(network, replace(job, argv=(*job.argv, str(folder / KIT)))))
 
 
-OTHER_KIT = "other/example_project/prod_00/site-6/startup"  # with his certificate and key
+OTHER_KIT = "other/example_project/prod_00/site-6/startup"  # with the stranger's certificate and key
 
 
 def nvflare_stranger(folder: Path) -> Process:
-    """A sixth client, with the certificates of a network of its own, at the same address."""
+    """A sixth client at the same address, with the certificates of another network."""
     other = {"NVFLARE_POC_WORKSPACE": str(folder / "other"), "HOME": str(folder / "other-home")}
     start = "mkdir -p $HOME && nvflare poc prepare -n 6 && nvflare poc start -p site-6 --no-wait"
     return Process("stranger", ("sh", "-c", start), env=other)
 
 
 def diffprivlib(env: Environment, rows: list[Path], epsilon: float, C: float, seeds: int) -> Script:
-    """One process, which holds all rows."""
+    """One process, which has all rows."""
     fit = str(ADAPTERS / "diffprivlib" / "fit.py")
     command = (str(env.python), fit, str(rows[0].parent), repr(epsilon), repr(C), str(seeds))
     return Script((Process("fit", command),), timeout=900.0, waits_for=("fit",), fails_with="fit")
@@ -178,7 +178,7 @@ def in_process(env: Environment, peer: str, folder: Path, processes: int) -> Scr
 
 
 def counter(env: Environment, peer: str, name: str) -> Script:
-    """A package's own counter of epsilon, killed after two rounds; and one that nobody kills."""
+    """A package's counter of epsilon: one process is killed after two rounds, one is not killed."""
     code = ADAPTERS / peer
     path = {"PYTHONPATH": f"{ADAPTERS}:{code}"}
     command = (str(env.python), str(code / "budget.py"))

@@ -31,11 +31,11 @@ from .words import (
     WORK,
 )
 
-IDLE = 0.7  # a machine with less load than this did nothing else
+IDLE = 0.7  # below this load, the machine did no other work
 
 
 def write_page(findings: Iterable[Finding], out: Path) -> Path:
-    """Both files; the path of the page."""
+    """Write both files; return the path of the page."""
     found = by_section(findings)
     out.mkdir(parents=True, exist_ok=True)
     kept = [asdict(entry) for _, entry in sorted(found.items())]
@@ -46,7 +46,7 @@ def write_page(findings: Iterable[Finding], out: Path) -> Path:
 
 
 def by_section(findings: Iterable[Finding]) -> Found:
-    """Each under its peer and section."""
+    """The findings, keyed by peer and section."""
     return {(entry.peer, entry.section): entry for entry in findings}
 
 
@@ -82,7 +82,7 @@ def page(found: Found) -> str:
 
 
 def how(found: Found) -> str:
-    """When, on what, with which versions, and how busy the machine was when the run began."""
+    """A paragraph about the run: its dates, the machine and its load at the start, and the versions."""
     versions = ", ".join(f"{NAMES[peer]} {version_of(found, peer)}".strip() for peer in peers_in(found))
     cores = max(entry.cores for entry in found.values())
     run = found.get((OURS, RUN))
@@ -103,18 +103,18 @@ def how(found: Found) -> str:
 
 
 def told(words: tuple[str, ...]) -> list[str]:
-    """A sentence or two, and a list of what the words of a table mean."""
+    """The introduction of a section, and the list that explains the words of its table."""
     first, *meanings = words
     return [first, "\n".join(meanings)]
 
 
 def paragraphs(found: Found) -> list[str]:
-    """One for each peer that was run."""
+    """One paragraph for each peer that was run."""
     return [f"**{NAMES[peer]}** {PARAGRAPHS[peer]}" for peer in peers_in(found) if peer in PARAGRAPHS]
 
 
 def failures(found: Found) -> list[str]:
-    """What failed, and what nobody has measured yet."""
+    """A section about everything that failed or is not measured yet."""
     skipped = {peer: why for peer in peers_in(found) if (why := not_installed(found, peer))}
     lines = [f"- {NAMES[peer]}: not installed: {why}" for peer, why in skipped.items()] + [
         f"- {NAMES[peer]}, {section}: {entry.error}"
@@ -125,6 +125,6 @@ def failures(found: Found) -> list[str]:
         missing = [section for section in sections if (peer, section) not in found]
         if missing:
             lines.append(
-                f"- {NAMES[peer]}, {', '.join(missing)}: not measured yet; the same command goes on."
+                f"- {NAMES[peer]}, {', '.join(missing)}: not measured yet; run the same command again."
             )
     return ["## What did not run", "\n".join(lines)] if lines else []

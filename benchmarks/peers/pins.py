@@ -1,7 +1,7 @@
-"""The peers, pinned, each in a virtual environment of its own that is made once and kept.
+"""The pinned versions of the peers. Each peer has a virtual environment, which is created once and kept.
 
-It is rebuilt when the pin or the Python has changed, or when it does not work any more. They are in the
-user's cache folder, or where TACITURN_PEERS says.
+An environment is rebuilt if the pin or the Python version changed, or if it does not work any more. The
+environments are in the user's cache folder, or in the folder TACITURN_PEERS.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PIP = ("-E", "-m", "pip", "--disable-pip-version-check")
 
 @dataclass(frozen=True)
 class Pin:
-    """What to install for a peer, the distribution whose version is shown, and commands it needs besides."""
+    """The packages to install for a peer, the distribution whose version is shown, and required commands."""
 
     name: str
     requirements: tuple[str, ...]
@@ -31,17 +31,17 @@ class Pin:
 
     @property
     def version(self) -> str:
-        """Of the distribution, as it is pinned."""
+        """The pinned version of the distribution."""
         entry = next(one for one in self.requirements if re.split(r"\W", one)[0] == self.distribution)
         return entry.rpartition("=")[2]
 
     @property
     def mark(self) -> str:
-        """What an environment made for this pin was made of."""
+        """A text that identifies the pin and the Python version of an environment."""
         return "\n".join((f"Python {platform.python_version()}", *self.requirements))
 
 
-# flwr 1.42.0 asks for a certifi that no index had on the day of the run.
+# flwr 1.42.0 requires a version of certifi that no index had on the day of the run.
 PINS = {
     pin.name: pin
     for pin in (
@@ -56,7 +56,7 @@ PINS = {
 
 @dataclass(frozen=True)
 class Environment:
-    """A peer's interpreter, its version, its size and all that is installed; or why there is none."""
+    """A peer's interpreter, version, size and installed packages; or the reason why it has no environment."""
 
     name: str
     python: Path | None
@@ -67,7 +67,7 @@ class Environment:
 
 
 def cache() -> Path:
-    """Where the environments are kept."""
+    """The folder of the environments."""
     base = os.environ.get("TACITURN_PEERS")
     return (
         Path(base)
@@ -77,7 +77,7 @@ def cache() -> Path:
 
 
 def environment(name: str) -> Environment:
-    """The peer's environment, made now if it is not there yet."""
+    """The environment of a peer; it is created if it does not exist yet."""
     pin, folder = PINS[name], cache() / name
     missing = [command for command in pin.commands if shutil.which(command) is None]
     if missing:
@@ -107,7 +107,7 @@ def _said(command: list[str]) -> str:
 
 
 def brief(said: str) -> str:
-    """The error of an installer in one line, without the addresses and the places that it tried."""
+    """The error of an installer in one line, without addresses and paths."""
     lines = [line for line in said.splitlines() if line.strip()] or ["no reason given"]
     first = next((line for line in lines if line.startswith("ERROR")), lines[-1])
     text = re.sub(r"\(from versions:.*?\)", "", first.removeprefix("ERROR: "))
@@ -115,7 +115,7 @@ def brief(said: str) -> str:
 
 
 def _works(python: Path, pin: Pin) -> bool:
-    """Whether the peer is there, in the version of the pin, and the environment can say so."""
+    """Whether the environment works and has the peer in the pinned version."""
     try:
         return f"{pin.distribution}=={pin.version}" in _packages(python)
     except (OSError, subprocess.CalledProcessError):
@@ -123,12 +123,12 @@ def _works(python: Path, pin: Pin) -> bool:
 
 
 def _packages(python: Path) -> tuple[str, ...]:
-    """All that is installed, as name==version; `pip freeze` would name places on this machine."""
+    """All installed packages, as name==version; `pip freeze` would contain paths of this machine."""
     return tuple(_said([str(python), *_PIP, "list", "--format=freeze"]).splitlines())
 
 
 def megabytes(folder: Path) -> float:
-    """What the files in a folder take, without pip and setuptools, which every environment has."""
+    """The size of a folder, without pip and setuptools, which every environment has."""
     return (
         sum(
             path.lstat().st_size
@@ -140,7 +140,7 @@ def megabytes(folder: Path) -> float:
 
 
 def own_size() -> float:
-    """Megabytes of taciturn with what it needs for sites: the files of its distributions."""
+    """The size in megabytes of taciturn and all packages that its sites need."""
     seen: set[str] = set()
     waiting, total = ["taciturn", "eclipse-zenoh"], 0.0
     while waiting:

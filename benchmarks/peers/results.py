@@ -1,4 +1,4 @@
-"""Results on disk, one file each, so that a run can go on where it stopped."""
+"""Results on disk, in one file each, so that a run can continue where it stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OURS, RUN = "taciturn", "run"
 
 @dataclass(frozen=True)
 class Finding:
-    """What one peer gave in one section; or why it gave nothing. `commit`: of the code that measured it."""
+    """The result or the error of one peer in one section; `commit` is the commit of the measuring code."""
 
     peer: str
     section: str
@@ -32,7 +32,7 @@ class Finding:
 
 
 def state_of(root: Path) -> str:
-    """The commit of the code, with `+changes` where the code is not what was committed; '' without git."""
+    """The commit of the code, with `+changes` if there are uncommitted changes; empty without git."""
     git = ["git", "-C", str(root)]
     asked = (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "--", "src", "benchmarks"])
     try:
@@ -54,8 +54,8 @@ def obtain(
     error: str | None = None,
     commit: str = "",
 ) -> Finding:
-    """The finding kept in the folder, or a new one. What failed is tried again, and what another version
-    gave is not taken; nor, of ours, what another commit gave. `error`: why there is nothing to measure."""
+    """The stored finding, or a new one. A failed measurement is repeated, and so is a result of another
+    version (of taciturn: another commit). `error` is the reason if nothing can be measured."""
     file = folder / f"{peer}-{section}.json"
     known = read(file)
     if known is not None and known.error is None and known.version == version:
@@ -67,7 +67,7 @@ def obtain(
     else:
         try:
             result = measure()
-        except Exception as failure:  # a peer that fails must not end the others' run
+        except Exception as failure:  # a failing peer must not stop the measurements of the others
             error = re.sub(r"/\S+", "...", f"{type(failure).__name__}: {failure}")[:200]
     load = round((load + os.getloadavg()[0]) / 2, 1)
     today = datetime.date.today().isoformat()
@@ -77,7 +77,7 @@ def obtain(
 
 
 def read(file: Path) -> Finding | None:
-    """What is in a file; None where there is none, or none that can be read."""
+    """The finding in a file; None if the file does not exist or cannot be read."""
     try:
         return Finding(**json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -85,7 +85,7 @@ def read(file: Path) -> Finding | None:
 
 
 def _write(file: Path, found: Finding) -> None:
-    """All of it or nothing: who is stopped meanwhile leaves no half of a file."""
+    """Write a finding atomically: an interrupted process leaves no incomplete file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".part")
     draft.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
@@ -93,7 +93,7 @@ def _write(file: Path, found: Finding) -> None:
 
 
 def begin(folder: Path, version: str, commit: str = "") -> None:
-    """Note when a run began, and what else the machine did then; or that a call goes on with it."""
+    """Record the start of a run and the load of the machine, or one more call of the same run."""
     file = folder / f"{OURS}-{RUN}.json"
     known = read(file)
     if known is not None:
@@ -106,15 +106,15 @@ def begin(folder: Path, version: str, commit: str = "") -> None:
 
 
 def end(folder: Path) -> None:
-    """Note that all that was asked for is done."""
+    """Record the end of the run."""
     file = folder / f"{OURS}-{RUN}.json"
     known = read(file)
-    if known is not None:  # else the page says that it is made of parts
+    if known is not None:  # otherwise the page says that it has parts of several runs
         _write(file, replace(known, result=known.result | {"ended": _now()}))
 
 
 def forget(folder: Path, peer: str, section: str | None) -> None:
-    """Remove what is known of a peer, or of one of its sections."""
+    """Delete the results of a peer, or of one of its sections."""
     for path in folder.glob(f"{peer}-{section or '*'}.json"):
         if path.stem != f"{OURS}-{RUN}":
             path.unlink()
@@ -129,7 +129,7 @@ def _python() -> str:
 
 
 def read_one(folder: Path, peer: str, section: str, version: str) -> Any:
-    """The result of a finding of the same version that another one builds on."""
+    """The result of an earlier section, of the same version, that another section needs."""
     known = read(folder / f"{peer}-{section}.json")
     if known is None or known.error is not None or known.version != version:
         raise RuntimeError(f"the section {section} has no result to compare with")

@@ -1,4 +1,4 @@
-"""Adult for all peers: the training rows dealt evenly to five sites, in files that any peer can read."""
+"""Adult for all peers: the training rows, dealt evenly to five sites, in files that every peer can read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SITES, DEAL = 5, 0
 
 @dataclass(frozen=True, eq=False)
 class Adult:
-    """X for estimators; Z, the same rows inside the unit ball with their constant, for all others."""
+    """X for estimators; for all others Z, the same rows with a constant, scaled into the unit ball."""
 
     X: Array
     Z: Array
@@ -64,11 +64,11 @@ def write_rows(folder: Path) -> list[Path]:
 
 
 def read_model(path: Path) -> Array:
-    """The vector that an adapter left."""
+    """The model that an adapter wrote."""
     return np.asarray(json.loads(path.read_text(encoding="utf-8")), dtype=float).reshape(-1)
 
 
 def scores(f: Array) -> dict[str, float]:
-    """The two figures of a model."""
+    """The test loss and accuracy of a model."""
     loss, accuracy = adult().score(f)
     return {"loss": loss, "accuracy": accuracy}

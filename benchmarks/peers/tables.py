@@ -37,7 +37,7 @@ from .words import COUNTED, COUNTERS, ELSEWHERE, LOCKED, NAMES, PARAGRAPHS, TLS
 
 
 def summary(found: Found) -> str:
-    """The table that the page begins with: a line for a question, a column for a package."""
+    """The first table of the page: one line for each question, one column for each package."""
     peers = peers_in(found)
     head = ["", *(f"{NAMES[peer]} {version_of(found, peer)}".strip() for peer in peers)]
     rows = [[name, *(ask(found, peer) for peer in peers)] for name, ask in QUESTIONS]
@@ -100,12 +100,12 @@ def _accuracy(found: Found, peer: str) -> str:
 
 
 def _to_model(found: Found, peer: str) -> str:
-    """Not of those that had another problem to solve."""
+    """The seconds to the model; empty for packages that solved another problem."""
     return cell(found, peer, "work", lambda result: seconds(settled(result)))
 
 
 def work_table(found: Found) -> str:
-    """Section 1."""
+    """The table of section 1."""
     head = [
         "",
         "rounds",
@@ -159,13 +159,13 @@ def _workers(found: Found) -> list[tuple[str, str, str]]:
 
 
 def work_notes(found: Found) -> str:
-    """How each peer trained, where that was noted."""
+    """How each peer trained, if it was recorded."""
     told = {peer: (result_of(found, peer, "work") or {}).get("how") for peer in PARAGRAPHS}
     return " ".join(f"{NAMES[peer]}: {text}." for peer, text in told.items() if text)
 
 
 def privacy_table(found: Found) -> str:
-    """Section 2."""
+    """The table of section 2."""
     head = ["", "trusts", "prints", "of", "whole run", "accuracy", "test loss", "setting"]
     rows = []
     for peer in peers_in(found):
@@ -187,12 +187,12 @@ def privacy_table(found: Found) -> str:
 
 
 def _printed(epsilon: float) -> str:
-    """What a package says; no figures after the point where there are so many before it."""
+    """The epsilon that a package prints; large numbers without digits after the point."""
     return f"{math.ceil(epsilon):,}" if epsilon >= 1000 else format_cost(epsilon)
 
 
 def faults_table(found: Found) -> str:
-    """Section 3."""
+    """The table of section 3."""
     peers = [peer for peer in peers_in(found) if faults_of(found, peer)]
     head = ["", *(NAMES[peer] for peer in peers)]
 
@@ -222,7 +222,7 @@ def faults_table(found: Found) -> str:
 
 
 def _locked(found: Found, peer: str, show: Show) -> str:
-    """What was found with the locks on that are not always on."""
+    """The findings with authentication enabled, for peers that do not always enable it."""
     return LOCKED if peer in (OURS, "nvflare") else cell(found, peer, "faults", show)
 
 
@@ -249,7 +249,7 @@ def _counter(found: Found, peer: str) -> str:
 
 
 def solving_table(found: Found) -> str:
-    """Section 4."""
+    """The table of section 4."""
     rows = []
     for peer, name in ((OURS, "taciturn, `simulate`, one process"), ("disropt", "disropt, five processes")):
         result = result_of(found, peer, "solving")

@@ -1,4 +1,4 @@
-"""Whether the findings are enough for docs: a page that is there is not replaced by a poorer one."""
+"""Check that the findings are complete: an existing page is not replaced by a less complete one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .results import OURS, Finding
 
 
 def lacking(findings: Iterable[Finding], expected: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """What is missing: a section that nobody tried, two versions in one column, or no peer that ran at all.
+    """What is missing: a section that was not tried, two versions in one column, or all peers.
 
-    What failed was tried. If nothing of ours ran, or none of the peers, then it is the machine that failed.
+    A failed section counts as tried. If nothing of taciturn ran, or no peer, then the machine failed.
     """
     found = {(entry.peer, entry.section): entry for entry in findings}
     lacks, ran = [], set()

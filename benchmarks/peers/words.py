@@ -66,7 +66,7 @@ WEAKER = (
     "It needs the number of rows of each site in advance, and a public bound on every row."
 )
 
-# From their documentation and sources; handshakes and counters were measured.
+# From the documentation and source code of the packages; handshakes and counters were measured.
 TLS = {
     "taciturn": "on, mutual, cannot be switched off",
     "flwr": "on, unless `--insecure`, which its first deployment guide uses; clients are authenticated with "
@@ -83,7 +83,7 @@ COUNTERS = {
 }
 LOCKED = "always on"
 
-# Where a package has no row of its own under Privacy.
+# For packages without a row in the section Privacy.
 ELSEWHERE = {"nvflare": "not run (Opacus: see APPFL)"}
 COUNTED = {
     "taciturn": "a record, the whole run",
@@ -93,7 +93,7 @@ COUNTED = {
     "diffprivlib": "a record, the fit, delta = 0",
 }
 
-# The sections that each peer has a part in.
+# The sections in which each peer takes part.
 EXPECTED = {
     "flwr": ("work", "privacy", "kill", "stranger", "late", "budget", "guarded"),
     "nvflare": ("work", "kill", "stranger", "late", "budget", "strict"),

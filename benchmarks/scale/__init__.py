@@ -1,1 +1,1 @@
-"""Many sites, many shards."""
+"""Measure runs with many sites and many shards."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.scale`: sites and shards against seconds and bytes; writes docs/scale.md."""
+"""`python -m benchmarks.scale`: measure seconds and bytes by sites and shards; write docs/scale.md."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .small import line
 
 
 def main() -> None:
-    """Parse, measure, write."""
+    """Parse the options, measure, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument(
-        "--quick", action="store_true", help="fewer sites on the cluster; prints only, unless there is --out"
+        "--quick", action="store_true", help="fewer sites on the cluster; only prints, unless --out is given"
     )
     parser.add_argument("--out", type=Path, help="where to write; docs/ unless --quick")
     parser.add_argument("--line", nargs=2, type=int, help=argparse.SUPPRESS)

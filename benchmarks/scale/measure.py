@@ -1,7 +1,7 @@
-"""Sites and shards against seconds and bytes.
+"""Measure seconds and bytes of runs by the number of sites and shards.
 
-Seconds of the wall clock suffer when others use the machine; the page says how busy it was. Seconds of the
-CPU suffer less, and the constants of `taciturn.runtime.engine_selection` are made of those.
+Other work on the machine disturbs wall-clock seconds; the page says how busy the machine was. It disturbs CPU
+seconds less, so the constants of `taciturn.runtime.engine_selection` come from CPU seconds.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ LINE = (5, 100, 1000, 10_000, 100_000)
 
 @dataclass(frozen=True)
 class Cost:
-    """One run.
+    """The cost of one run.
 
-    seconds : of the wall clock.
-    cpu : seconds of all processes that worked on it.
-    busiest : CPU seconds of the one that worked most: the wall clock of an idle machine with a core for each.
-    peak : bytes of the largest of them.
+    seconds : wall-clock seconds.
+    cpu : CPU seconds of all processes of the run.
+    busiest : CPU seconds of the busiest process: the wall-clock time on an idle machine with enough cores.
+    peak : the memory of the largest process, in bytes.
     """
 
     engine: str
@@ -61,23 +61,23 @@ class Cost:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that the page is made of."""
+    """All numbers that the page needs."""
 
     site: float  # CPU seconds of Python per round and site that is not small
-    small: float  # CPU seconds per round and repeat of a small site, beside its entries
+    small: float  # CPU seconds per round and repeat of a small site, without its entries
     entry: float  # CPU seconds per row, feature, repeat and round
-    round: float  # seconds per round of a cluster, beside the work
+    round: float  # seconds per round of a cluster, without the work
     start: float  # seconds to start a cluster here, and its workers
     join: float  # seconds to start workers on a running one
-    worker: float  # bytes of a worker that holds nothing
-    site_bytes: float  # bytes of a worker per small site, its rows included
-    block: float  # CPU seconds of the driver per block that crosses
+    worker: float  # bytes of a worker without sites
+    site_bytes: float  # bytes of a worker per small site, including its rows
+    block: float  # CPU seconds of the driver per block that shards exchange
     driver: dict[str, float]  # bytes and seconds of the driver per site
     runs: list[Cost]
     big: list[Cost]
     races: list[Race]
     lines: list[Line]
-    busy: float  # others' share of the cores while this ran
+    busy: float  # the share of the cores that other programs used
     cores: int
 
 
@@ -98,7 +98,7 @@ def setup_of(
     repeats: int = 1,
     graph: tt.Graph | None = None,
 ) -> Setup:
-    """Penalty perturbation, on a random 4-regular graph unless told; every site makes its own rows."""
+    """Penalty perturbation, by default on a random 4-regular graph; every site generates its rows."""
     sources = [partial(rows_of, i, rows, features) for i in range(sites)]
     method = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.02), 0.5, tt.NormNoise(tt.Geometric(3.0, 1.01)))
     return prepare(
@@ -116,7 +116,7 @@ def setup_of(
 
 
 def run_here(setup: Setup) -> Cost:
-    """The local engine, on rows that are loaded before the clock starts."""
+    """Run with the local engine; the rows are loaded before the clock starts."""
     forget_peak()
     problem = setup.problem.load()
     settings = {"rounds": setup.rounds, "repeats": setup.repeats, "progress": False}
@@ -144,7 +144,7 @@ def run_there(setup: Setup, shards: int) -> Cost:
 
 
 def driver_costs(sites: int) -> dict[str, float]:
-    """What the driver holds and does for each site, without any worker."""
+    """The memory and time that the driver needs for each site, without any worker."""
     few, many = _driver_costs(sites, 10), _driver_costs(sites, 50)
     per_round = (many["bytes"] - few["bytes"]) / 40
     return few | {"bytes": few["bytes"] - 10 * per_round, "bytes_round": per_round}
@@ -176,7 +176,7 @@ def _driver_state(sites: int, rounds: int) -> tuple[Setup, MemoryLedger]:
 def _driver_bytes(sites: int, rounds: int) -> int:
     """Bytes that the driver's objects hold after all rounds, counted by allocation.
 
-    The resident size of the process would not do: memory that earlier measurements freed is used again.
+    The resident size of the process is not useful: it includes memory that earlier measurements freed.
     """
     tracemalloc.start()
     try:
@@ -189,7 +189,7 @@ def _driver_bytes(sites: int, rounds: int) -> int:
 
 
 def block_cost(rounds: int = 40) -> float:
-    """CPU seconds of the driver for one more block per round: 8 shards on a ring, and all with all."""
+    """CPU seconds of the driver for one more block per round, from 8 shards on a ring and on a full graph."""
     found = []
     for graph in (tt.Graph.ring(32), tt.Graph.complete(32)):
         blocks = sum(len(part.outbound) for part in cut(graph, 8))
@@ -215,7 +215,7 @@ def starting() -> tuple[float, float]:
 
 
 def measure(*, quick: bool) -> Facts:
-    """All of it; `quick` on fewer sites."""
+    """Measure everything; `quick` uses fewer sites."""
     sizes = (10, 100, 1000) if quick else (10, 100, 1000, 10_000)
     rounds, largest = (10, 3000) if quick else (50, 100_000)
     idle, wall = _idle(), time.perf_counter()

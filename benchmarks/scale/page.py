@@ -1,4 +1,4 @@
-"""docs/scale.md and its plot: the template beside this file, filled in from the numbers alone."""
+"""Write docs/scale.md and its plot, from template.md and the measured numbers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .measure import DEGREE, FEATURES, ROWS, Cost, Facts
 from .small import Line, Race
 
 SITES, TOTAL_ROWS, WIDTH, ROUNDS = 10**6, 10**9, 100, 100
-"""The run that the page works out: a million sites, a billion rows of 100 features, 100 rounds."""
+"""The run that the page computes as an example: a million sites, a billion rows, 100 features and rounds."""
 SHARDS = (16, 64, 256)
 LINK = 1.25e9  # bytes per second of a 10 Gbit/s link
-QUIET = 0.1  # the share of the cores that others may use before the wall clock means nothing
+QUIET = 0.1  # if other programs use a larger share of the cores, wall-clock times mean little
 
 
 def write_page(facts: Facts, command: str, folder: Path) -> Path:
-    """Write the page and the plot beside it."""
+    """Write the page, and its plot in the same folder."""
     (folder / "img").mkdir(parents=True, exist_ok=True)
     draw(facts, folder / "img" / "scale.png")
     template = Path(__file__).with_name("template.md").read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def _measured(facts: Facts) -> dict[str, Any]:
 
 
 def _worked_out(facts: Facts) -> dict[str, Any]:
-    """The large run, from the constants."""
+    """The numbers of the large run, computed from the constants."""
     entries, driver = TOTAL_ROWS * WIDTH, facts.driver
     python, numpy = SITES * facts.site, entries * facts.entry
     charge, vectors = SITES * driver["charge"], SITES * WIDTH * 8
@@ -93,7 +93,7 @@ def _worked_out(facts: Facts) -> dict[str, Any]:
 
 
 def _waited_for(work: float, charge: float, block: float) -> float:
-    """The number of shards S at which the driver takes as long as they do: work / S = charge + block S^2."""
+    """The number of shards S for which the driver takes as long as a shard: work / S = charge + block S^2."""
     shards = 1.0
     while work / shards > charge + block * shards**2:
         shards *= 1.01
@@ -175,7 +175,7 @@ def _lines(lines: list[Line]) -> str:
 
 
 def _million(facts: Facts) -> str:
-    """A million small sites in one process, from the longest line."""
+    """The cost of a million small sites in one process, from the largest measured number of sites."""
     last = facts.lines[-1]
     times = 10**6 / last.sites
     return (
@@ -185,7 +185,7 @@ def _million(facts: Facts) -> str:
 
 
 def even_at(rounds: int, cores: int, start: float) -> float:
-    """The number of sites, not small, at which Ray on the cores of one machine is as fast as one process."""
+    """The number of sites (not small) for which Ray on one machine is as fast as one process."""
     return (start / rounds + choice.ROUND) / (choice.SITE * (1 - 1 / cores))
 
 
@@ -223,12 +223,12 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def _rounded(value: float) -> str:
-    """Two digits are all that such numbers deserve."""
+    """A number with two digits, because it is only an estimate."""
     return f"{float(f'{value:.2g}'):,.0f}"
 
 
 def draw(facts: Facts, path: Path) -> None:
-    """Seconds per round by sites, local and on two shards, and by shards."""
+    """Plot seconds per round by sites, local and on two shards, and by shards."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     every = sorted([*facts.runs, *facts.big], key=lambda cost: (cost.sites, cost.shards))
     local = [cost for cost in every if cost.engine == "local"]

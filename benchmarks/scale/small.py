@@ -1,4 +1,4 @@
-"""Small sites: side by side in machine code against one after the other in Python; and many of them."""
+"""Small sites: compare a kernel for all sites with one Python node per site; and measure many small sites."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOTAL_ROWS, FEATURES, DEGREE = 2_000_000, 10, 4
 
 @dataclass(frozen=True)
 class Line:
-    """One number of sites: CPU seconds per round in one thread, of the set-up, and the most bytes held."""
+    """For one number of sites: CPU seconds per round in one thread and of the set-up, and the peak memory."""
 
     sites: int
     rows: int
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Race:
-    """The same rounds in two ways, CPU seconds per site and round: the least of several tries in turns."""
+    """The same rounds in two ways: CPU seconds per site and round, the least of several alternating tries."""
 
     sites: int
     rows: int
@@ -48,12 +48,12 @@ class Race:
 
     @property
     def ratio(self) -> float:
-        """How many times as long the second way takes."""
+        """The time of the second way divided by the time of the first."""
         return self.one_by_one / self.together
 
 
 def race(sites: int, rows: int, features: int, *, tries: int) -> Race:
-    """`simulate` against the loops of single nodes with the general solver, whole rounds, no set-up."""
+    """Compare `simulate` with single nodes and the general solver: whole rounds, without the set-up."""
     setup = setup_of(sites, rows, features, rounds=11)
     simulate(setup, rounds=1)  # compiles
     together, alone = [], []
@@ -64,7 +64,7 @@ def race(sites: int, rows: int, features: int, *, tries: int) -> Race:
 
 
 def by_sites(counts: tuple[int, ...], rounds: int) -> list[Line]:
-    """The same number of rows, dealt to more and more sites; every point in a process of its own."""
+    """Deal the same number of rows to more and more sites; every point runs in a new process."""
     found = []
     for sites in counts:
         command = [sys.executable, "-m", "benchmarks.scale", "--line", str(sites), str(rounds)]
@@ -75,7 +75,7 @@ def by_sites(counts: tuple[int, ...], rounds: int) -> list[Line]:
 
 
 def line(sites: int, rounds: int) -> str:
-    """One point, as JSON. The set-up is what a run of one round takes beyond a later one."""
+    """One point, as JSON. The set-up is the additional time of a run's first round."""
     rows = TOTAL_ROWS // sites
     setup = setup_of(sites, rows, FEATURES, rounds=rounds)
     simulate(setup_of(10, min(rows, 20), FEATURES, rounds=1))  # compiles
@@ -107,13 +107,13 @@ def setup_of(sites: int, rows: int, features: int, *, rounds: int) -> Setup:
 
 
 def simulate(setup: Setup, rounds: int | None = None) -> None:
-    """As a user calls it, in one thread."""
+    """Run the setup as `taciturn.simulate` does, in one thread."""
     settings = {"rounds": rounds or setup.rounds, "threads": 1, "progress": False}
     tt.simulate(setup.problem, setup.graph, setup.method, **settings)
 
 
 def one_by_one(setup: Setup, rounds: int) -> float:
-    """CPU seconds per round of a node for every site, in turn; charges and metrics too."""
+    """CPU seconds per round with one node per site, one after the other, including charges and metrics."""
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
     n, adjacency = setup.graph.n, setup.graph.sparse_adjacency
     heard, loops = np.zeros((n, 1, setup.problem.dimension)), []

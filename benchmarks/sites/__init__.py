@@ -1,1 +1,1 @@
-"""A round of a real network, and what it is made of."""
+"""Measure the parts of a round in a real network."""

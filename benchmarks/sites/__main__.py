@@ -1,9 +1,9 @@
-"""What the network adds to a round: real site processes on loopback, and where their time goes.
+"""Measure what the network adds to a round, with real site processes on loopback.
 
     python -m benchmarks.sites [--sites 5] [--rounds 200] [--method penalty] [--threads] [--page FILE.md]
 
-The rows are few, so that little is solved and mostly the overhead is seen: charge, commit to disk, signature,
-mutual TLS, verification. The interval is that between two releases of a site.
+There are few rows, so that solving takes little time and the overhead is visible: charge, commit to disk,
+signature, mutual TLS, verification. A round lasts from one release of a site to the next.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def rows(rng: np.random.Generator) -> tuple[Any, Any]:
 
 
 def run(folder: Path, method: str, sites: int, rounds: int) -> list[dict[str, Any]]:
-    """A ring of so many sites from its opening to its end; the times of each."""
+    """Run a ring of sites from start to end; return the times of each site."""
     rng = np.random.default_rng(0)
     links = [(i, (i + 1) % sites) for i in range(sites)] if sites > 2 else [(0, 1)]
     paths = make_network(
@@ -71,12 +71,12 @@ def run(folder: Path, method: str, sites: int, rounds: int) -> list[dict[str, An
 
 
 def per_round(times: list[dict[str, Any]], kind: str, part: str, rounds: int) -> float:
-    """Milliseconds of a part in a round, at the median site."""
+    """The milliseconds per round of one part, at the median site."""
     each = [float(entry[kind].get(part, 0.0)) for entry in times]
     return 1e3 * statistics.median(each) / (rounds - 1)
 
 
-ZENOH = "rx", "tx", "net", "acc", "app"  # what it calls its threads
+ZENOH = "rx", "tx", "net", "acc", "app"  # the names of Zenoh's threads
 PARTS = {
     "solve": "solve, noise and masks",
     "sign": "signature",
@@ -89,7 +89,7 @@ PARTS = {
 
 
 def table(times: list[dict[str, Any]], rounds: int) -> list[str]:
-    """The lines of a table: milliseconds per round and site, of the wall and of the processor."""
+    """The lines of a table: wall-clock and CPU milliseconds per round and site."""
     gaps = [1e3 * (b - a) for entry in times for a, b in itertools.pairwise(entry["released"])]
     wall, cpu = (per_round(times, kind, "whole", rounds) for kind in ("wall", "cpu"))
     lines = [
@@ -113,7 +113,7 @@ def table(times: list[dict[str, Any]], rounds: int) -> list[str]:
 
 
 def ending(times: list[dict[str, Any]]) -> str:
-    """Seconds of the three parts of a run."""
+    """A sentence with the seconds of each part of a run."""
     last = max(entry["released"][-1] for entry in times)
     first = min(entry["released"][0] for entry in times)
     written = max(entry["marks"]["results"] for entry in times)
@@ -126,19 +126,19 @@ def ending(times: list[dict[str, Any]]) -> str:
 
 
 def write_page(text: str, page: Path) -> None:
-    """Put the tables in the place of those that the page had."""
+    """Replace the tables of the page."""
     before, rest = page.read_text().split(BEGIN)
     page.write_text(before + BEGIN + text + END + rest.split(END)[1])
 
 
 def main() -> None:
-    """Run it and print tables."""
+    """Run the benchmark and print its tables."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("--sites", type=int, default=5)
     options.add_argument("--rounds", type=int, default=200)
     options.add_argument("--method", choices=[*JOBS], action="append")
-    options.add_argument("--threads", action="store_true", help="CPU by the names of the threads too")
-    options.add_argument("--page", type=Path, help="put the tables into this page, between its marks")
+    options.add_argument("--threads", action="store_true", help="also print the CPU time of each thread")
+    options.add_argument("--page", type=Path, help="write the tables to this page, between its marks")
     chosen, parts = options.parse_args(), []
     for method in chosen.method or JOBS:
         with tempfile.TemporaryDirectory() as folder:

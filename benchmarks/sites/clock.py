@@ -1,7 +1,7 @@
-"""Where the time of a round goes: timers put around the parts of a site from out here.
+"""Measure the parts of a round by timers around functions of a site.
 
-Of each part the seconds of the wall and those of the processor, from the first release to the last. What the
-process used besides its own threads of Python is Zenoh's: TLS, sockets, routing.
+Each part has wall-clock and CPU seconds, from the first release to the last. CPU time of the process outside
+its Python threads is the time of Zenoh: TLS, sockets, routing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SYNCED = ("COMMIT", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint(RE
 
 
 class Clock:
-    """Seconds of the wall and of the processor by part, while it runs."""
+    """The wall-clock and CPU seconds of each part, while the clock runs."""
 
     def __init__(self) -> None:
         self.wall: dict[str, float] = defaultdict(float)
@@ -55,17 +55,17 @@ class Clock:
         return call
 
     def add(self, part: str, wall: float, cpu: float) -> None:
-        """So much for a part."""
+        """Add times to a part."""
         if self._runs:
             self.wall[part] += wall
             self.cpu[part] += cpu
 
     def mark(self, name: str) -> None:
-        """Note the time."""
+        """Record the current time under a name."""
         self.marks[name] = time.monotonic()
 
     def release(self, t: int, rounds: int) -> None:
-        """Round t left the site: the clock runs from the first to the last."""
+        """Record that round t left the site. The clock runs from the first release to the last."""
         self.released.append(time.monotonic())
         if t in (1, rounds):
             sign = 1 if t == rounds else -1
@@ -78,7 +78,7 @@ class Clock:
 
 
 def threads() -> dict[str, float]:
-    """Seconds of the processor by the name of a thread; those of one name, but for its number, together."""
+    """The CPU seconds by thread name; threads whose names differ only in a number are added up."""
     ours = {str(thread.native_id): thread.name for thread in threading.enumerate()}
     ticks = os.sysconf("SC_CLK_TCK")
     found: dict[str, float] = defaultdict(float)

@@ -1,4 +1,4 @@
-"""One site of the benchmark: python -m benchmarks.sites.timed SITE.TOML writes times.json beside it."""
+"""Run one site of the benchmark: python -m benchmarks.sites.timed SITE.TOML writes times.json beside it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .clock import Clock, start
 
 
 def main() -> None:
-    """Run it, and say what took how long."""
+    """Run the site and write the times of its parts."""
     path, clock = Path(sys.argv[1]), Clock()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     site = load_site(path)

@@ -1,1 +1,1 @@
-"""Our rounds beside plain loops and bare products."""
+"""Compare the speed of our rounds with plain loops and bare matrix products."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.speed`: race, scale, and write docs/performance.md."""
+"""`python -m benchmarks.speed`: measure the speed of a round and its growth; write docs/performance.md."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .scaling import FULL, QUICK, Point, measure, scaling
 
 
 def main() -> None:
-    """Parse, measure, write."""
+    """Parse the options, measure, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer tries; prints only")
-    parser.add_argument("--cpu", action="store_true", help="the processor's seconds: for a busy machine")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer tries; only prints")
+    parser.add_argument("--cpu", action="store_true", help="measure CPU seconds, for a busy machine")
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[2] / "docs", help="where to write")
     parser.add_argument(
-        "--fit", action="store_true", help="whitened descent beside its bare passes; prints only"
+        "--fit", action="store_true", help="compare whitened descent with its bare passes; only prints"
     )
     parser.add_argument("--point", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,7 +1,7 @@
-"""What a round is measured against: (a) SciPy's L-BFGS-B, (b) a lean Newton, (c) the bare matrix products.
+"""The alternatives to a round: (a) SciPy's L-BFGS-B, (b) a simple Newton method, (c) bare matrix products.
 
-Each solves the tasks of recorded rounds from the same warm start. None draws noise, updates duals or computes
-losses, so the comparison leans their way.
+Each solves the tasks of recorded rounds from the same warm start. None of them draws noise, updates duals or
+computes losses, so the comparison favours them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Function = Callable[[Array], tuple[float, Array]]
 def by_scipy(task: Task, *, to_the_end: bool = False) -> float:
     """(a) The loop that a researcher would write: L-BFGS-B for every repeat.
 
-    Its line search compares values of phi, whose last digits are lost long before `TOL`; so it stops where
-    they are. `to_the_end` carries on from there with phi(f) - phi(where it stopped), taken row by row.
-    Returns the worst ||gradient|| / m.
+    Its line search compares values of phi, which are too inexact to reach `TOL`, so it stops early. With
+    `to_the_end` it continues with phi(f) - phi(f where it stopped), computed row by row. Return the largest
+    ||gradient|| / m.
     """
     m = task.strong
     options = {"ftol": 0.0, "gtol": m * TOL / np.sqrt(task.X.shape[1]), "maxiter": 10_000, "maxfun": 10_000}
@@ -56,7 +56,7 @@ def _phi(task: Task, linear: Array) -> Function:
 
 
 def _phi_from(task: Task, linear: Array, start: Array) -> Function:
-    """phi(start + s) - phi(start), each row's change by log1p and expm1."""
+    """phi(start + s) - phi(start); the change of each row is computed by log1p and expm1."""
     X, y, weight, m = task.X, task.y, task.weight, task.strong
     z = y * (X @ start)
     p = expit(-z)
@@ -70,7 +70,7 @@ def _phi_from(task: Task, linear: Array, start: Array) -> Function:
 
 
 def by_newton(task: Task) -> float:
-    """(b) Newton for every repeat: the Hessian of each step by one symmetric product, then a solve."""
+    """(b) Newton's method for every repeat: a step forms the Hessian by one symmetric product and solves."""
     Z, weight, m = task.Z, task.weight, task.strong
     scratch, eye, worst = np.empty_like(Z), np.eye(Z.shape[1]), 0.0
     for linear, f in zip(task.linear, task.start, strict=True):
@@ -81,7 +81,7 @@ def by_newton(task: Task) -> float:
             size = float(np.linalg.norm(g))
             if size <= m * TOL:
                 break
-            if size > 2.0 * least:  # too far: back by half the step
+            if size > 2.0 * least:  # too far: halve the step
                 step = 0.5 * step
                 f = f - step
                 continue
@@ -94,7 +94,7 @@ def by_newton(task: Task) -> float:
 
 
 def by_bare_products(task: Task) -> float:
-    """(c) The matrix products that the solver did for this task, and nothing else."""
+    """(c) Only the matrix products that our solver did for this task."""
     blocks = row_blocks(task.objective.parts, len(task.linear))
     Ft = np.ascontiguousarray(task.start.T)
     for _ in range(task.solution.passes):

@@ -1,4 +1,4 @@
-"""Seconds per round of `simulate` against what else one could do with the same tasks."""
+"""Compare the seconds per round of `simulate` with alternatives on the same tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOLVERS: dict[str, Callable[[Task], float]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; `distance` is the worst that was reached."""
+    """One line of the table; `distance` is the largest distance from a minimiser."""
 
     name: str
     seconds: float
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Contest:
-    """The table, and the facts beside it."""
+    """The table, and facts about the contest."""
 
     data: str
     cpu: bool
@@ -44,20 +44,20 @@ class Contest:
     rows: tuple[Row, ...]
 
     def ratio(self, name: str) -> float:
-        """How many times as long as `simulate` the named row takes."""
+        """The time of the named row divided by the time of `simulate`."""
         seconds = {row.name: row.seconds for row in self.rows}
         return seconds[name] / seconds["simulate"]
 
 
 def contest(*, rounds: int, tries: int, cpu: bool) -> Contest:
-    """Race them all on the same recorded tasks; by the processor's seconds on one thread if `cpu`."""
+    """Time all contenders on the same recorded tasks; with `cpu`, in CPU seconds on one thread."""
     clock = time.process_time if cpu else time.perf_counter
     X, y, data = adult_shaped()
     problem, tasks = recorded(X, y, rounds=rounds)
     every = [task for tasks_of_round in tasks for task in tasks_of_round]
     typical = tasks[rounds // 2]
     for task in typical:
-        _ = task.Z  # made before the clock starts
+        _ = task.Z  # computed before the clock starts
     racers = [_simulation(problem, rounds, threads) for threads in ((1,) if cpu else (1, 2))]
     for name, solve in SOLVERS.items():
         on, share = (every, rounds) if name == "bare products" else (typical, 1)
@@ -85,7 +85,7 @@ def _simulation(problem: tt.Problem, rounds: int, threads: int) -> Contender:
 
 
 def _worth_trying(solve: Callable[[Task], float], task: Task) -> list[tuple[int, int]]:
-    """The thread settings to race; BLAS threads only where they do not harm on one site."""
+    """The thread settings to time; BLAS threads only if they do not slow down one site."""
     _, alone = timed(partial(solve, task), time.perf_counter, blas=1)
     _, helped = timed(partial(solve, task), time.perf_counter, blas=2)
     return [key for key in SETTINGS if key[1] == 1 or helped < 1.2 * alone]

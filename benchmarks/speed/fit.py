@@ -1,4 +1,4 @@
-"""A whole fit of whitened descent beside its own bare passes over the rows, and the memory that it takes."""
+"""Compare a whole fit of whitened descent with its bare passes over the rows; measure its memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..memory import forget_peak, peak, resident
 
 @dataclass(frozen=True)
 class FitCost:
-    """Seconds of a fit, of the passes that it cannot do without, and its memory over that of the rows."""
+    """The seconds of a fit and of its necessary passes, and its memory divided by the size of the rows."""
 
     rows: int
     columns: int
@@ -24,12 +24,12 @@ class FitCost:
 
     @property
     def ratio(self) -> float:
-        """The fit in units of its bare passes."""
+        """The time of the fit divided by the time of its bare passes."""
         return self.seconds / self.bare
 
 
 def fit_cost(rows: int = 10**6, columns: int = 50, *, tries: int = 3) -> FitCost:
-    """The best of some tries; fit and passes take turns, so that a busy machine slows both."""
+    """The best of several tries; fit and passes alternate, so that a busy machine slows both."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, columns)) / np.sqrt(2 * columns)
     y = X @ rng.standard_normal(columns) > 0
@@ -47,7 +47,7 @@ def fit_cost(rows: int = 10**6, columns: int = 50, *, tries: int = 3) -> FitCost
 
 
 def bare_passes(X: np.ndarray, rounds: int) -> float:
-    """Seconds of the products that no run can do without: X f and X'g for every gradient, W'X and X'X."""
+    """Seconds of the products that every run needs: X f and X'g for every gradient, W'X and X'X."""
     f, W = np.ones(X.shape[1]), np.eye(X.shape[1])
     start = time.perf_counter()
     for _ in range(rounds - 3):

@@ -1,4 +1,4 @@
-"""docs/performance.md and its plot, from the numbers alone."""
+"""Write docs/performance.md and its plot from the measured numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OURS = "#1f5a99"
 
 
 def write_page(contest: Contest, costs: dict[str, list[Cost]], command: str, folder: Path) -> Path:
-    """Write the page and the plot beside it."""
+    """Write the page, and its plot in the same folder."""
     (folder / "img").mkdir(parents=True, exist_ok=True)
     draw(contest, costs, folder / "img" / "performance.png")
     page = folder / "performance.md"
@@ -138,7 +138,7 @@ def _machine() -> str:
 
 
 def draw(contest: Contest, costs: dict[str, list[Cost]], path: Path) -> None:
-    """Four panels: the contest as bars, and one line per axis on a common scale of seconds."""
+    """Draw four panels: the contest as bars, and one line per axis on a common scale of seconds."""
     figure, panels = plt.subplots(1, 4, figsize=(15, 3.8), width_ratios=[1.6, 1, 1, 1], layout="constrained")
     _draw_contest(panels[0], contest)
     every = [cost.seconds for line in costs.values() for cost in line]

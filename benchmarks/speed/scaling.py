@@ -1,4 +1,4 @@
-"""How the cost grows with sites, rows and features; every point in a process of its own."""
+"""Measure how the cost grows with sites, rows and features; every point runs in a new process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a point took: seconds per round, megabytes of data held, and the most used beyond that."""
+    """The cost of a point: seconds per round, megabytes of data, and the largest additional memory."""
 
     point: Point
     seconds: float
@@ -53,7 +53,7 @@ QUICK = {
 
 
 def scaling(points: dict[str, list[Point]], tries: int, *, cpu: bool) -> dict[str, list[Cost]]:
-    """The best of several tries at every point; by the processor's seconds on one thread if `cpu`."""
+    """The best of several tries at every point; with `cpu`, in CPU seconds on one thread."""
     return {
         axis: [
             min((_in_its_own_process(p, cpu) for _ in range(tries)), key=lambda cost: cost.seconds)
@@ -68,7 +68,7 @@ def measure(point: Point, *, cpu: bool) -> Cost:
     clock = time.process_time if cpu else time.perf_counter
     problem = _problem(point)
     graph = tt.Graph.ring(point.sites)
-    run(problem, graph, rounds=1, repeats=REPEATS, threads=1)  # compiles, where a kernel solves the sites
+    run(problem, graph, rounds=1, repeats=REPEATS, threads=1)  # compiles, if a kernel solves the sites
     held = sum(_bytes(problem.site(i).parts[0].rows.Z) for i in range(problem.n))
     forget_peak()
     before = resident()

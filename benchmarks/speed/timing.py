@@ -1,4 +1,4 @@
-"""Seconds, as the least of several tries; contenders take turns, so that a busy machine is busy for all."""
+"""Measure seconds as the least of several tries. Contenders alternate, so that other work slows them all."""
 
 from __future__ import annotations
 

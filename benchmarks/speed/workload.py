@@ -1,4 +1,4 @@
-"""What is measured: private M-ADMM on Adult-shaped data, 45,222 x 105, 5 sites on a ring, 10 repeats."""
+"""The measured work: private M-ADMM on Adult-shaped data, 45,222 x 105, 5 sites on a ring, 10 repeats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOL = 1e-8
 
 @dataclass(eq=False)
 class Task:
-    """One primal update of one site, all repeats: what each contender has to solve."""
+    """One primal update of one site for all repeats, which each contender has to solve."""
 
     objective: Objective
     curvature: float
@@ -48,12 +48,12 @@ class Task:
 
     @cached_property
     def Z(self) -> Array:  # noqa: N802 - the signed rows, as in the solver
-        """y X, made before the clock starts."""
+        """y X, computed before the clock starts."""
         return self.y[:, None] * self.X
 
 
 def adult_shaped() -> tuple[Array, Array, str]:
-    """Adult itself where it is at hand, else random rows of its shape: (X, y, what it is)."""
+    """(X, y, description): Adult if it is available, else random rows of the same shape."""
     try:
         data = tt.data.load_adult(fetch=False)
     except DataUnavailable:
@@ -89,7 +89,7 @@ def run(problem: tt.Problem, graph: tt.Graph, *, rounds: int, repeats: int, thre
 
 
 def recorded(X: Array, y: Array, *, rounds: int) -> tuple[tt.Problem, list[list[Task]]]:
-    """The problem, and the tasks of every round of a run, site by site, as the engine really meets them."""
+    """The problem, and the tasks that a real run gives to each site in every round."""
     hands = [(X[i::SITES].copy(), y[i::SITES].copy()) for i in range(SITES)]
     problem = tt.Problem(hands, C=C, regularization=RHO)
     with _recording(hands) as tasks:

@@ -1,1 +1,1 @@
-"""How good a private model is, against what a user would pick instead, at equal (epsilon, delta)."""
+"""Compare the quality of private models with the alternatives at equal (epsilon, delta)."""

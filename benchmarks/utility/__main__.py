@@ -1,6 +1,6 @@
-"""`python -m benchmarks.utility`: every contender on every case, and docs/utility.md with what came out.
+"""`python -m benchmarks.utility`: run every contender on every case, and write docs/utility.md.
 
-What is done is kept in build/utility.jsonl: a run that was broken off goes on from there.
+Results are kept in build/utility.jsonl, so that an interrupted run can continue.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ DELTA = 1e-5
 RIVALRY = ("adult", "credit", "support", "fair", "insurance")
 DATA = (*PACKAGED, "support", "adult", "credit")
 SIZES = (5, 20, 100)
-BUDGETS = (1.0, 10.0, 0.3, 3.0, 0.1)  # in the order of interest
-HOME = 16  # sites, where DECOR was tried by its authors
+BUDGETS = (1.0, 10.0, 0.3, 3.0, 0.1)  # the most interesting first
+HOME = 16  # the number of sites in the experiments of DECOR's authors
 TOPOLOGIES = ("ring", "torus", "complete")
 _ROOT = Path(__file__).parents[2]
 
 
 class Contest:
-    """Measures what is not yet in the file of results, and writes it there."""
+    """Measures everything that is not yet in the file of results, and adds it to the file."""
 
     def __init__(self, path: Path, seeds: int, python: str | None, *, quick: bool) -> None:
         self.path, self.seeds, self.quick = path, seeds, quick
@@ -57,7 +57,7 @@ class Contest:
         self.start = time.perf_counter()
 
     def need(self, key: tuple[object, ...], make_result: Callable[[], Result | None]) -> None:
-        """Measure it unless it is known: by (data, sites, epsilon, contender, split, colluding, topology)."""
+        """Measure unless the key is known: (data, sites, epsilon, contender, split, colluding, topology)."""
         if any(result.key == key for result in self.results):
             return
         result = make_result()
@@ -74,7 +74,7 @@ class Contest:
         self.need(key, lambda: masked(case, colluding, split, self.seeds, name))
 
     def centre(self, task: Task, epsilon: float) -> None:
-        """All rows at one place: what does not depend on the number of sites is measured once."""
+        """All rows in one place. These results do not depend on the number of sites."""
         case = Case(task, 1, epsilon, DELTA)
         for rival in self.rivals:
             if not rival.decentralised:
@@ -110,7 +110,7 @@ class Contest:
         self.anchor(Case(task, 1, epsilon, DELTA), WHITE_CENTRE, min(self.seeds, 3))
 
     def more_sites(self, task: Task, epsilon: float) -> None:
-        """Five sites and a hundred."""
+        """Five sites and a hundred sites."""
         for sites, name in product((5, 100), (MAPPED, MASKED)):
             self.masked(Case(task, sites, epsilon, DELTA), 1, "even", name)
 
@@ -119,13 +119,13 @@ class Contest:
         self.anchor(Case(task, 1, epsilon, DELTA), EBM, min(self.seeds, 3))
 
     def field(self, case: Case, names: tuple[str, ...] | None = None) -> None:
-        """All contenders that hold a part of the rows, evenly dealt; or these of the rivals."""
+        """All decentralised contenders, with rows dealt evenly; or only the rivals in `names`."""
         for rival in self.rivals:
             if rival.decentralised and (names is None or rival.name in names):
                 self.rival(case, rival)
 
     def check(self, task: Task) -> None:
-        """The blind rule on a made-up table, beside a trusted centre."""
+        """The default rule on a made-up table, compared with a trusted centre."""
         for rival in self.rivals:
             if rival.name in (NO_PRIVACY, POOLED):
                 self.rival(Case(task, 1, 1.0, DELTA), rival)
@@ -133,7 +133,7 @@ class Contest:
             self.masked(Case(task, 20, 1.0, DELTA), 1, "even", name)
 
     def home_of_decor(self, task: Task) -> None:
-        """DECOR where its authors tried it; the split of its noise is tuned too."""
+        """DECOR in the setting of its authors; the split of its noise is tuned, too."""
         many, sizes = ((10.0,), (4.0, 16.0)) if self.quick else ((50.0, 150.0, 400.0), (8.0, 16.0, 32.0))
         grid = tuple(product(many, sizes, (0.5, 1.0), (0.0, 1.0, 3.0, 10.0, 100.0), (0.0, 0.5)))
         self.masked(Case(task, HOME, 1.0, DELTA), 1, "even")
@@ -146,16 +146,16 @@ class Contest:
 
 
 def main() -> None:
-    """Parse, run, write."""
+    """Parse the options, run the contest, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.utility", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="support, five sites, two seeds; prints only")
+    parser.add_argument("--quick", action="store_true", help="support, five sites, two seeds; only prints")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has diffprivlib")
     parser.add_argument(
         "--results", type=Path, default=_ROOT / "build" / "utility.jsonl", help="what is done"
     )
     parser.add_argument("--out", type=Path, default=_ROOT / "docs", help="where to write the page")
-    parser.add_argument("--page", action="store_true", help="write the page from what is done")
+    parser.add_argument("--page", action="store_true", help="write the page from the results so far")
     options = parser.parse_args()
     if options.quick:
         options.seeds, options.results = 2, _ROOT / "build" / "utility-quick.jsonl"
@@ -170,7 +170,7 @@ def main() -> None:
 
 
 def run(contest: Contest) -> None:
-    """All there is to measure; what matters most comes first."""
+    """Measure everything, the most important results first."""
     if contest.quick:
         task = load("support")
         contest.free(task)

@@ -1,6 +1,6 @@
-"""What a private model is measured against: centres, rivals with curves, and models without privacy.
+"""Anchors to compare a private model with: trusted centres, rivals with curves, models without privacy.
 
-Every anchor with a setting has the best of a grid, chosen on the test rows at no cost, which flatters it.
+Every anchor uses the best settings of a grid, chosen on the test rows at no privacy cost, which favours it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ WHITE_CENTRE = "trusted centre, whitened, objective perturbation"
 EBM = "trusted centre, DP-EBM"
 BOOSTING = "no privacy, boosting, pooled"
 ALONE_FREE = "each site alone, no privacy"
-_SHARE = 0.1  # of the squared budget, for the centre's moments
-_FEW = 5  # of a class at a site: with fewer, a site alone can only tell how common it is
-_SITES = 10  # of all sites, where each one has a model of its own
+_SHARE = 0.1  # the share of the squared budget for the centre's moments
+_FEW = 5  # with fewer records of a class, a site alone can only learn how common the class is
+_SITES = 10  # how many of the sites are measured if each has its own model
 
 Score = tuple[float, float]
 Fit = Callable[[Case, Setting, int], Score]
@@ -36,14 +36,14 @@ Fit = Callable[[Case, Setting, int], Score]
 
 @dataclass(frozen=True)
 class Anchor:
-    """A name, a grid, and a fit: the loss and the accuracy of one setting with one seed."""
+    """A name, a grid of settings, and a fit, which returns loss and accuracy of one setting with one seed."""
 
     name: str
     grid: tuple[Setting, ...]
     fit: Fit
 
     def best(self, case: Case) -> Setting:
-        """The setting with the least loss on the test rows, with one seed that no result uses."""
+        """The setting with the smallest loss on the test rows, for a seed that no result uses."""
         if len(self.grid) == 1:
             return self.grid[0]
         return min(self.grid, key=lambda setting: self.fit(case, setting, 1001)[0])
@@ -55,17 +55,17 @@ class Anchor:
 
 
 def log_scores(task: Task, chance: Array) -> Score:
-    """Mean loss and accuracy of the chances of +1 on the test rows."""
+    """Mean loss and accuracy on the test rows, from predicted probabilities of +1."""
     chance = np.clip(chance, 1e-9, 1 - 1e-9)
     right = np.where(task.y_test > 0, chance, 1 - chance)
     return float(-np.log(right).mean()), float(np.mean(right > 0.5))
 
 
 def whitened_centre(case: Case, setting: Setting, seed: int) -> Score:
-    """Two noisy moments of all rows, then objective perturbation in the coordinates that they give.
+    """Two noisy moments of all rows, then objective perturbation in the coordinates from these moments.
 
-    Setting: the clip of a whitened row in units of sqrt(K), and the penalty. Rows are clipped in predictions
-    or not, whichever is better. What the moments leave of the budget is counted as for Gaussian noise.
+    A setting is the clip of a whitened row, in units of sqrt(K), and the penalty. Predictions clip rows if
+    that is better. The budget left after the moments is computed as for Gaussian noise.
     """
     factor, kappa = setting
     task, draw = case.task, np.random.default_rng(seed)
@@ -87,7 +87,7 @@ def _clip(rows: Array, q: float) -> Array:
 
 
 def _coordinates(Z: Array, mu: float, draw: np.random.Generator) -> tuple[Array, float]:
-    """W and the effective dimension, from two noisy second moments, mu each; the second in coordinates."""
+    """W and the effective dimension, from two noisy second moments (cost mu each); the second is whitened."""
     n, d = Z.shape
     W, rows, cap, K = np.eye(d), Z, 1.0, 1.0
     for _ in range(2):
@@ -105,7 +105,7 @@ def _coordinates(Z: Array, mu: float, draw: np.random.Generator) -> tuple[Array,
 
 
 def _cleaned(M: Array, std: float) -> tuple[Array, Array]:
-    """Levels and vectors: a diagonal shrunk by what its noise explains, and what else stands out of noise."""
+    """Eigenvalues and eigenvectors of M without its noise: a shrunk diagonal, and parts above the noise."""
     d, diagonal = len(M), np.diagonal(M)
     mean = max(float(diagonal.mean()), 1e-9)
     keep = max(0.0, 1 - d * std * std / max(float(np.sum((diagonal - mean) ** 2)), 1e-300))
@@ -119,7 +119,7 @@ def _cleaned(M: Array, std: float) -> tuple[Array, Array]:
 
 
 def dp_ebm(case: Case, setting: Setting, seed: int) -> Score:
-    """interpret's private boosting of curves at a trusted centre: rounds, learning rate, bins."""
+    """DP-EBM of interpret at a trusted centre; a setting is (rounds, learning rate, bins)."""
     from interpret.privacy import DPExplainableBoostingClassifier
 
     task, (rounds, rate, bins) = case.task, setting
@@ -141,7 +141,7 @@ def dp_ebm(case: Case, setting: Setting, seed: int) -> Score:
 
 
 def _raw(task: Task) -> tuple[Array, Array, list[str], dict[int, tuple[float, float]]]:
-    """The table as numbers and codes, with what is public of it."""
+    """The table as numbers and codes, with its public facts."""
     if task.schema is None or task.cells is None or task.cells_test is None:
         raise ValueError(f"{task.name} has no table")
     tables = [
@@ -170,7 +170,7 @@ def _boosted(X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
 
 
 def alone_free(case: Case, setting: Setting, seed: int) -> Score:
-    """Some sites with their own rows alone, without privacy: ridge by cross-validation, or boosting."""
+    """Some sites with only their own rows, without privacy: ridge with cross-validation, or boosting."""
     task, site = case.task, case.task.assign(case.sites, "even")
     found = []
     for i in range(min(case.sites, _SITES)):
@@ -190,7 +190,7 @@ def alone_free(case: Case, setting: Setting, seed: int) -> Score:
 
 
 def anchors(*, quick: bool) -> Sequence[Anchor]:
-    """All of them; fewer settings in a quick run."""
+    """All anchors; fewer settings in a quick run."""
     kappas = (1e-3, 1e-1) if quick else (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
     trees = ((50.0, 0.3, 16.0),)
     if not quick:

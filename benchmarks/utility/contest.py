@@ -1,4 +1,4 @@
-"""Every contender on a case: rivals tuned on the test rows first, then all seeds; ours as they come."""
+"""Run every contender on a case. Rivals are tuned on the test rows first; taciturn uses its defaults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Result:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What was measured; nothing is measured twice."""
+        """The key of the result; no key is measured twice."""
         return (
             self.data,
             self.sites,
@@ -57,7 +57,7 @@ class Result:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """As plain JSON."""
+        """The result as plain JSON."""
         return asdict(self)
 
 
@@ -83,9 +83,9 @@ def _result(case: Case, name: str, scores: Sequence[tuple[float, float]], **fact
 
 
 def masked(case: Case, colluding: int, split: str, seeds: int, name: str = MASKED) -> Result:
-    """Masked descent by its blind rule: in whitened coordinates, or for `PLAIN` in those of the rows.
+    """Masked descent with its default settings: in whitened coordinates, or for `PLAIN` in the original ones.
 
-    `MAPPED` has the map that the blind default chooses, `CURVES` its curves alone.
+    `MAPPED` uses the feature map that the default rule chooses, `CURVES` only its curves.
     """
     task = case.task
     if name in (MAPPED, CURVES):
@@ -106,7 +106,7 @@ def masked(case: Case, colluding: int, split: str, seeds: int, name: str = MASKE
     run = tt.simulate(problem, "ring", method, rounds=rounds, repeats=seeds, seed=0, progress=False)
     spent = run.certificate(case.delta).epsilon
     if spent > case.epsilon:
-        raise ArithmeticError(f"{spent} was spent of {case.epsilon}")
+        raise ArithmeticError(f"epsilon {spent} was spent instead of {case.epsilon}")
     return measured(case, name, run.average(), split=split, colluding=colluding, spent=spent)
 
 
@@ -117,9 +117,9 @@ def anchored(case: Case, anchor: Anchor, seeds: int) -> Result:
 
 
 def trusting_nobody(case: Case, seeds: int, name: str = ALONE) -> Result:
-    """What the estimator gives a user with `colluding=None` who sets the budget and nothing else.
+    """The estimator with `colluding=None` and only the budget set.
 
-    `PENALTY` is the paper's method on the rows as they are, `WHITE_PENALTY` in whitened coordinates.
+    `PENALTY` is the paper's method on the original rows, `WHITE_PENALTY` in whitened coordinates.
     """
     task, scores, spent = case.task, [], 0.0
     asked = {} if name == ALONE else {"method": "penalty", "whiten": name == WHITE_PENALTY}
@@ -153,7 +153,7 @@ def contend(case: Case, rival: Rival, seeds: int) -> Result | None:
 
 
 def tuned(case: Case, rival: Rival) -> Setting | None:
-    """The setting with the least loss on the rows set aside."""
+    """The setting with the smallest loss on the test rows."""
     if len(rival.grid) == 1:
         return rival.grid[0]
     best, least = _best(case, rival, rival.grid, (None, np.inf))
@@ -173,7 +173,7 @@ def _best(
 
 
 def _halfway(rival: Rival, best: Setting) -> Iterator[Setting]:
-    """Half a step of the grid to either side."""
+    """The settings half a grid step to either side of the best one."""
     k = rival.refined or 0
     values = sorted({setting[k] for setting in rival.grid})
     half = (values[1] / values[0]) ** 0.5

@@ -1,8 +1,8 @@
-"""Rivals that step along noised gradients: many settings and seeds at once, since they share the rows.
+"""Rivals that use noisy gradients. Many settings and seeds run at once, because they share the rows.
 
-DP-SGD with gossip, huang2015, and DECOR [Allouah et al., ICML 2024], whose noise is partly drawn by pairs of
-neighbours so that it cancels in the sum. All take full batches, which is better for them than small ones:
-nobody counts an amplification by sampling, and the noise is the same.
+The rivals are DP-SGD with gossip, huang2015, and DECOR [Allouah et al., ICML 2024]. In DECOR, pairs of
+neighbours draw a part of the noise, which cancels in the sum. All use full batches. Small batches would be
+worse: the noise would be the same, because no amplification by sampling is counted.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .tasks import Array, Hands
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """One run: its steps and the noise on each gradient, all T long; slopes are clipped to `clip`.
+    """One run: T steps, and T standard deviations of the gradients' noise; slopes are clipped to `clip`.
 
-    correlated : the standard deviation of what each pair of neighbours adds and takes off, as a multiple of
-        a site's own noise.
+    correlated : the standard deviation of the noise that one neighbour of each pair adds and the other
+        subtracts, as a multiple of a site's own noise.
     """
 
     steps: Array
@@ -39,7 +39,7 @@ class Course:
 def gossip_weights(graph: tt.Graph) -> sparse.csr_array:
     """W: w_ij = 1 / (1 + max(V_i, V_j)) for neighbours, the rest on the diagonal (Metropolis).
 
-    Symmetric, with rows that add up to 1, and known to a site from its own neighbours' degrees alone.
+    W is symmetric, its rows add up to 1, and a site needs only the degrees of its neighbours.
     """
     i, j = np.array(graph.edges, dtype=np.int64).T
     links = 1 / (1 + np.maximum(graph.degrees[i], graph.degrees[j]))
@@ -49,7 +49,7 @@ def gossip_weights(graph: tt.Graph) -> sparse.csr_array:
 
 
 def descend(hands: Hands, graph: tt.Graph, courses: Sequence[Course]) -> list[Array]:
-    """x_i <- sum_j W_ij u_j, u_j = x_j - step (gradient_j + noise_j); the mean of all u_j, round by round."""
+    """x_i <- sum_j W_ij u_j, u_j = x_j - step (gradient_j + noise_j); return the mean u_j of each round."""
     W, root = gossip_weights(graph).toarray(), _laplacian_root(graph)
     sites = [_Site(X, y) for X, y in hands]
     steps, noise = (np.stack([getattr(c, name) for c in courses]) for name in ("steps", "noise"))
@@ -70,7 +70,7 @@ def descend(hands: Hands, graph: tt.Graph, courses: Sequence[Course]) -> list[Ar
 
 
 class _Site:
-    """One site's rows, sparse where most entries are zero: quicker, and nothing else."""
+    """The rows of one site, stored as sparse if most entries are zero, which is faster."""
 
     def __init__(self, X: Array, y: Array) -> None:
         lean = np.count_nonzero(X) < 0.3 * X.size
@@ -80,13 +80,13 @@ class _Site:
         self.count = len(y)
 
     def gradient(self, f: Array, clips: Array) -> Array:
-        """The mean of all records' gradients, each cut to the length of `clips`; (courses, d)."""
+        """The mean of all records' gradients, each clipped to the norm in `clips`; (courses, d)."""
         slopes = np.minimum(expit(-(self.Z @ f.T)), clips / self.norms)
         return np.asarray(-(self.ZT @ slopes).T / self.count)
 
 
 def _laplacian_root(graph: tt.Graph) -> Array:
-    """R with R R' = L: what pairs of neighbours add and take off has the covariance L."""
+    """R with R R' = L, where L is the covariance of the noise of all pairs of neighbours."""
     levels, vectors = np.linalg.eigh(laplacian(graph))
     return np.asarray(vectors * np.sqrt(np.maximum(levels, 0.0)))
 
@@ -100,22 +100,22 @@ def laplacian(graph: tt.Graph) -> Array:
 
 
 def even_noise(epsilon: float, delta: float, moved: float, shape: Array) -> Array:
-    """The least multiple of `shape` that is enough where a record moves each gradient by `moved`: exact."""
+    """The smallest sufficient multiple of `shape` if a record moves each gradient by `moved`; it is exact."""
     mu = float(gaussian_mu(epsilon, delta))
     return np.asarray(shape * moved * np.sqrt(np.sum(shape**-2.0)) / mu)
 
 
 def exposure(graph: tt.Graph, ratio: float) -> float:
-    """The largest entry of (I + ratio^2 L_honest)^-1 when any one site is curious and knows its own pairs.
+    """The largest entry of (I + ratio^2 L_honest)^-1 if any one site is curious and knows its pair noise.
 
-    A record's squared displacement, over its site's own variance, counts this much: 1 where noise is
-    independent, 1 / (N - 1) where pairs add so much that only the sum of the honest is seen.
+    The squared move by a record, divided by its site's own variance, is multiplied by this number. It is 1
+    for independent noise, and 1 / (N - 1) if the pair noise is so large that only the honest sum is visible.
     """
     L, worst = laplacian(graph), 0.0
     for curious in range(graph.n):
         keep = np.delete(np.arange(graph.n), curious)
         honest = L[np.ix_(keep, keep)]
-        honest = honest - np.diag(honest.sum(axis=1))  # without the edges to the curious one
+        honest = honest - np.diag(honest.sum(axis=1))  # without the edges to the curious site
         worst = max(worst, float(np.linalg.inv(np.eye(len(keep)) + ratio**2 * honest).diagonal().max()))
     return worst
 

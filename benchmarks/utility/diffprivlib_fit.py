@@ -1,4 +1,4 @@
-"""Run by an interpreter that has diffprivlib: FOLDER EPSILON C SEED... -> the models as JSON."""
+"""Fit with diffprivlib, in an interpreter that has it: FOLDER EPSILON C SEED... -> the models as JSON."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def main() -> None:
-    """Fit and print."""
+    """Fit the models and print them."""
     from diffprivlib.models import LogisticRegression
 
     folder, epsilon, C, *seeds = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""The gradient rivals as fits: all settings and seeds with the same number of rounds run together."""
+"""Fits of the gradient rivals: all settings and seeds with the same number of rounds run together."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _base(setting: Setting) -> Setting:
 
 
 def _tail(setting: Setting) -> int:
-    """Over how many of the last rounds the released vectors are averaged."""
+    """The number of last rounds whose released vectors are averaged."""
     return max(1, int(setting[0] * setting[-1]))
 
 
@@ -48,10 +48,10 @@ def sgd(case: Case, settings: Sequence[Setting], seeds: Sequence[int]) -> list[A
 
 
 def decor(ratio: float | None, *, own_accounting: bool = False) -> Fit:
-    """DECOR: as DP-SGD, with noise drawn by pairs of neighbours, `ratio` times a site's own; None: tuned.
+    """DECOR: DP-SGD with pair noise of `ratio` times a site's own noise; None tunes the ratio.
 
-    Its promise is against one curious site that keeps to the protocol, and all outsiders. With
-    `own_accounting` by Renyi divergence, as it was published; else exactly, which takes less noise.
+    Its guarantee holds against one curious site that follows the protocol, and against all outsiders. With
+    `own_accounting` the cost is computed by Renyi divergence, as published; else exactly, with less noise.
     """
 
     def make(case: Case, setting: Setting, seed: int) -> Course:
@@ -75,7 +75,7 @@ def _exposure(sites: int, topology: str, ratio: float) -> float:
 
 
 def subgradient(case: Case, settings: Sequence[Setting], seeds: Sequence[int]) -> list[Array | None]:
-    """huang2015, (rounds, c, q, p/q, tail): step c q^t, noise c p^t on what is sent; Gaussian here."""
+    """huang2015, (rounds, c, q, p/q, tail): step c q^t, and noise c p^t on the messages, Gaussian here."""
 
     def make(case: Case, setting: Setting, seed: int) -> Course:
         rounds, c, q, ratio = int(setting[0]), *setting[1:4]

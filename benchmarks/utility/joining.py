@@ -1,4 +1,4 @@
-"""Sums over all tables, budget by budget; and where a site is better off alone."""
+"""Sums over all tables for each budget; and the cases in which a site alone has a better model."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def sums(found: Found) -> str:
 
 
 def aims(found: Found) -> str:
-    """Sums of excess losses of one contender over those of another, on the tables that both have."""
+    """Ratios of the sums of excess losses of two contenders, over the tables that both have."""
     rows = []
     for own, other, most in _AIMS:
         cells = []
@@ -85,7 +85,7 @@ def _ratio(
 
 
 def joined(found: Found) -> str:
-    """From which budget on the joint model beats a site alone, table by table; and the counts."""
+    """The smallest budget at which the joint model beats a site alone, for each table; and the counts."""
     rows, wins, cells = [], 0, 0
     for data, title in TITLES.items():
         line = []

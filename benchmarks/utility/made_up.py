@@ -1,4 +1,4 @@
-"""Made-up tables of very different kinds, on which the blind rule is checked and was never tuned."""
+"""Made-up tables of very different kinds. They test the default rule, which was not tuned on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = {
     "small, n = 2,000, d = 20": (2_000, 20),
     "sparse, d = 1,000": (40_000, 1_000),
 }
-"""Each kind's number of rows and of columns."""
+"""The number of rows and columns of each kind."""
 
 
 def make(kind: str) -> Task:
@@ -54,7 +54,7 @@ def _rows(kind: str, draw: np.random.Generator, count: int, d: int) -> Array:
 
 
 def _shift(margins: Array, share: float) -> float:
-    """What must be added to the margins so that this share of the labels is positive."""
+    """The number to add to the margins so that this share of the labels is positive."""
     low, high = -50.0, 50.0
     for _ in range(60):
         middle = (low + high) / 2

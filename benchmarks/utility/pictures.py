@@ -27,7 +27,7 @@ _DOTS = {ALONE_FREE: "x", EBM: "^", MASKED: "o", MAPPED: "D", BOOSTING: "*"}
 
 
 def draw_sums(found: Found, titles: Sequence[str], path: Path) -> None:
-    """Mean excess loss over the pooled linear model without privacy, against epsilon, with twenty sites."""
+    """Plot the mean excess loss over the pooled linear model without privacy by epsilon, for twenty sites."""
     plt.rcParams["svg.hashsalt"] = "taciturn"
     figure, axis = plt.subplots(figsize=(9.0, 4.2), layout="constrained")
     for name, (colour, style, width) in _LINES.items():
@@ -58,7 +58,7 @@ def draw_sums(found: Found, titles: Sequence[str], path: Path) -> None:
 
 
 def draw_tables(found: Found, titles: Mapping[str, str], path: Path) -> None:
-    """Table by table at epsilon 1 and twenty sites: test loss over that of the pooled linear model."""
+    """Plot, for each table, the test loss minus the pooled linear model's, at epsilon 1 and twenty sites."""
     plt.rcParams["svg.hashsalt"] = "taciturn"
     figure, axis = plt.subplots(figsize=(9.0, 3.8), layout="constrained")
     for name, mark in _DOTS.items():
@@ -70,7 +70,7 @@ def draw_tables(found: Found, titles: Mapping[str, str], path: Path) -> None:
     axis.set_yscale("symlog", linthresh=0.05)
     ticks = (-0.3, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.3)
     axis.set_yticks(ticks, [f"{100 * tick:+.0f}%" for tick in ticks])
-    axis.margins(y=0.06)  # the outermost markers are whole
+    axis.margins(y=0.06)  # so that the outermost markers are not cut off
     axis.minorticks_off()
     axis.grid(axis="y", alpha=0.3)
     axis.set_ylabel("test loss, over the linear\nmodel without privacy")

@@ -1,4 +1,4 @@
-"""Looking things up among the results."""
+"""Look up results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLLUDING = (MASKED, MAPPED, CURVES, PLAIN)
 
 
 class Found:
-    """Everything that was measured, by what it is."""
+    """All results, by key."""
 
     sizes: ClassVar = (5, 20, 100)
     budgets: ClassVar = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -37,7 +37,7 @@ class Found:
         return self._at.get((data, sites, epsilon, name, split, colluding, topology))
 
     def at(self, data: str, name: str, epsilon: float, sites: int = 20) -> Result | None:
-        """A contender among so many sites, or at a centre; without privacy the budget does not matter."""
+        """The result of a contender with this many sites, or at a centre, or without privacy (any budget)."""
         if name in (NO_PRIVACY, BOOSTING):
             return self.get(data, 1, 1.0, name)
         if name in (POOLED, WHITE_CENTRE, EBM):
@@ -49,7 +49,7 @@ class Found:
         return self.get(data, sites, epsilon, name, colluding=1 if name in _COLLUDING else None)
 
     def base(self, data: str) -> Result:
-        """No privacy."""
+        """The pooled model without privacy."""
         result = self.at(data, NO_PRIVACY, 1.0)
         if result is None:
             raise LookupError(f"{data} was not measured without privacy")
@@ -63,7 +63,7 @@ class Found:
         return pooled.loss - self.base(data).loss
 
     def ratio(self, result: Result) -> float:
-        """The excess loss of a result over that of the trusted centre."""
+        """The excess loss of a result divided by the excess loss of the trusted centre."""
         return (result.loss - self.base(result.data).loss) / self.price(result.data, result.epsilon)
 
     def excess(self, tables: Sequence[str], name: str, epsilon: float, sites: int = 20) -> float | None:
@@ -77,7 +77,7 @@ class Found:
         return [data for data in tables if all(self.at(data, name, epsilon) for name in names)]
 
     def contenders(self, data: str) -> list[str]:
-        """All contenders that hold a part of the rows, best first for twenty sites."""
+        """All decentralised contenders, best first for twenty sites."""
         field = [
             r
             for r in self.results
@@ -91,6 +91,6 @@ class Found:
         return sorted(losses, key=lambda name: losses[name])
 
     def pooled(self, data: str, epsilon: float) -> list[Result]:
-        """All contenders that hold all the rows."""
+        """All contenders that have all rows in one place."""
         at = [r for r in self.results if (r.data, r.epsilon) == (data, epsilon) and r.sites in (1, 2)]
         return sorted(at, key=lambda r: -r.loss)

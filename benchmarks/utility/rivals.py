@@ -1,7 +1,7 @@
-"""What a user would pick instead.
+"""The rivals: the alternatives that a user could choose instead of taciturn.
 
-Every rival has exact accounting, no output noise, and the best of a grid of settings, chosen on the test
-rows at no cost: all of that flatters it. `taciturn` itself gets none of this.
+Every rival has exact accounting, no output noise, and the best of a grid of settings, chosen on the test rows
+at no privacy cost. All of this favours the rivals; taciturn gets none of it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ NO_PRIVACY, POOLED = "no privacy, pooled", "trusted centre, objective perturbati
 
 @dataclass(frozen=True)
 class Rival:
-    """A name, a grid, and a fit: for each setting a model for each seed, or one for each seed and site.
+    """A name, a grid, and a fit: for each setting one model per seed, or one model per seed and site.
 
-    refined : which entry of a setting is tried half a step of its grid beyond the best one, both ways.
+    refined : the index of the setting's entry that is also tried half a grid step to both sides of the best.
     """
 
     name: str
@@ -47,13 +47,13 @@ class Rival:
 
 
 def each(fit: Callable[[Case, Setting, Sequence[int]], Models]) -> Fit:
-    """One setting after another."""
+    """A fit that runs one setting after another."""
     return lambda case, settings, seeds: [fit(case, setting, seeds) for setting in settings]
 
 
 @functools.lru_cache(maxsize=4096)
 def noise_std(case: Case, method: str, kappa: float, rounds: int, B: int, V: int, sites: int) -> float | None:
-    """The least std of Gaussian noise, the same in every round, with 2 eta V = kappa."""
+    """The smallest std of Gaussian noise, constant over rounds, with 2 eta V = kappa; None if none is enough."""
     run = RunFacts(
         method=method,
         noise="gaussian",
@@ -73,7 +73,7 @@ def noise_std(case: Case, method: str, kappa: float, rounds: int, B: int, V: int
 
 
 def objective_perturbation(case: Case, X: Array, y: Array, kappa: float, seeds: Sequence[int]) -> Models:
-    """argmin mean loss + kappa ||f + e||^2 / 2, e ~ N(0, std^2): one release, by the holder of these rows."""
+    """argmin mean loss + kappa ||f + e||^2 / 2, e ~ N(0, std^2): one release by the owner of these rows."""
     std = noise_std(case, "penalty", kappa, 1, len(y), 1, 1)
     if std is None:
         return None
@@ -84,19 +84,19 @@ def objective_perturbation(case: Case, X: Array, y: Array, kappa: float, seeds: 
 
 
 def no_privacy(case: Case, setting: Setting, seeds: Sequence[int]) -> Models:
-    """The optimum of all rows together, hardly regularised."""
+    """The optimum of all rows together, with very weak regularisation."""
     task = case.task
     problem = tt.Problem([(task.Z, task.y)], C=1.0, regularization=setting[0] / len(task.y))
     return problem.optimum(tol=1e-2)[None]
 
 
 def pooled(case: Case, setting: Setting, seeds: Sequence[int]) -> Models:
-    """A trusted centre holds all rows."""
+    """Objective perturbation at a trusted centre with all rows."""
     return objective_perturbation(case, case.task.Z, case.task.y, setting[0], seeds)
 
 
 def alone(case: Case, setting: Setting, seeds: Sequence[int]) -> Models:
-    """Every site keeps to itself; one model each, (seeds, sites, d)."""
+    """Every site trains alone; one model each, (seeds, sites, d)."""
     models = []
     for i, (X, y) in enumerate(case.task.hands(case.sites)):
         f = objective_perturbation(case, X, y, setting[0], [1000 * seed + i for seed in seeds])
@@ -122,7 +122,7 @@ def perturbed_admm(method: str) -> Fit:
 
 
 def published_dvp(case: Case, setting: Setting, seeds: Sequence[int]) -> Models:
-    """DVP as the papers have it: norm noise, C (1.4 c1 + alpha) / (eta V B) a round, added up."""
+    """DVP as in the papers: norm noise, with a cost of C (1.4 c1 + alpha) / (eta V B) per round, added up."""
     rounds, kappa = int(setting[0]), setting[1]
     V, c1 = case.sites - 1, 0.25
     rate = case.epsilon * kappa * case.least / (2 * rounds) - 1.4 * c1
@@ -147,9 +147,9 @@ def _admm(case: Case, method: tt.Method, rounds: int, seeds: Sequence[int]) -> A
 
 
 def diffprivlib(python: str) -> Fit:
-    """diffprivlib's LogisticRegression on pooled rows, in an interpreter where it imports.
+    """diffprivlib's LogisticRegression on pooled rows, in an interpreter that has diffprivlib.
 
-    Its own intercept escapes the regulariser, so the constant is given to it as a column, inside data_norm.
+    Its own intercept is not regularised, so the constant is a column of the rows, within data_norm.
     """
     script = Path(__file__).with_name("diffprivlib_fit.py")
 
@@ -165,7 +165,7 @@ def diffprivlib(python: str) -> Fit:
 
 
 def rivals(python: str | None, *, quick: bool) -> Iterator[Rival]:
-    """All of them; fewer settings in a quick run."""
+    """All rivals; fewer settings in a quick run."""
     kappas = tuple(float(kappa) for kappa in np.geomspace(3e-5, 1.0, 5 if quick else 8))
     one = tuple((kappa,) for kappa in kappas)
     yield Rival(NO_PRIVACY, ((0.01,),), each(no_privacy), decentralised=False)

@@ -1,4 +1,4 @@
-"""Every table beside the linear model without privacy."""
+"""Compare the models of every table with the linear model without privacy."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _HEADS = {
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; numbers are set to the right."""
+    """A Markdown table with right-aligned numbers."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def spread(mean: float, std: float, digits: int = 4) -> str:
-    """On one line, by spaces that do not break."""
+    """Mean and standard deviation on one line, with non-breaking spaces."""
     return f"{mean:.{digits}f}\u00a0±\u00a0{std:.{digits}f}"
 
 
 def compare(found: Found, titles: Mapping[str, str], *, verdict_only: bool = False) -> str:
-    """Test loss at epsilon 1, twenty sites, one colluding; bold where a private model is ahead."""
+    """The test loss at epsilon 1 with twenty sites, one colluding; bold if a private model is ahead."""
     rows = []
     for data, title in titles.items():
         cells = [_cell(found, data, found.at(data, name, 1.0)) for name in _HEADS]
@@ -78,7 +78,7 @@ def _ahead(found: Found, titles: Mapping[str, str]) -> str:
 
 
 def _harm(found: Found, titles: Mapping[str, str]) -> str:
-    """How often switching the map on costs something, over all budgets, and how much at worst."""
+    """A sentence on how often the feature map makes the model worse, over all budgets, and by how much."""
     cells = better = worse = 0
     worst = (0.0, "")
     for epsilon in found.budgets:

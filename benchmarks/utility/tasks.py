@@ -1,4 +1,4 @@
-"""The data sets and cases of them: rows inside the unit ball with their constant, some set aside."""
+"""The data sets and their cases: rows with a constant, inside the unit ball; some rows are held out."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Hands = list[tuple[Array, Array]]
 
 SPLITS = ("even", "uneven", "by column")
 _TEST_SHARE, _SPLIT_SEED = 0.25, 0
-_LEAST = 0.01  # of the rows, at the smallest of up to 50 uneven sites; at more, a tenth of an even share
+_LEAST = 0.01  # the least share of rows of one of up to 50 uneven sites; with more, a tenth of an even share
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """X, y without the constant, for estimators; Z the same rows inside the ball, for all others.
+    """X, y without the constant, for estimators; Z, the same rows inside the unit ball, for all others.
 
-    group : a column of the training rows as it was before encoding, to split them by; `column` is its name.
-    schema, cells, cells_test : the table itself, where there is one.
+    group : a column of the training rows before encoding, to split the rows by; `column` is its name.
+    schema, cells, cells_test : the table itself, if there is one.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Task:
     cells_test: Parsed | None = None
 
     def mapped(self, curves: int, surfaces: int) -> Task:
-        """The same rows behind a public feature map; without curves and surfaces as they are."""
+        """The task with a public feature map applied to its rows; unchanged without curves and surfaces."""
         if self.schema is None or self.cells is None or self.cells_test is None or not (curves or surfaces):
             return self
         expansion = Expansion(curves, surfaces)
@@ -57,7 +57,7 @@ class Task:
 
     @property
     def ball(self) -> UnitBallScaling:
-        """Clipped and completed by a constant, as the estimators do it."""
+        """The scaling of the estimators: rows are clipped, and a constant is added."""
         return UnitBallScaling(1.0, intercept=True)
 
     @cached_property
@@ -73,7 +73,7 @@ class Task:
         return self.X.shape[1] + 1
 
     def assign(self, sites: int, split: str) -> NDArray[np.int64]:
-        """Which site holds which row: evenly, by Dirichlet(0.3) with a smallest share, or by a column."""
+        """The site of every row: evenly, by Dirichlet(0.3) with a smallest share, or by a column."""
         draw, rows = np.random.default_rng(7), len(self.y)
         if split == "even":
             return draw.permutation(rows) % sites
@@ -96,7 +96,7 @@ class Task:
         return [(Z[site == i], self.y[site == i]) for i in range(sites)]
 
     def score(self, f: Array) -> tuple[float, float]:
-        """Mean logistic loss and accuracy on the test rows; the mean over models where f has several."""
+        """Mean logistic loss and accuracy on the test rows; the mean over models if f has several."""
         margins = self.y_test[:, None] * (self.Z_test @ np.atleast_2d(f).T)
         return float(np.logaddexp(0, -margins).mean()), float((margins > 0).mean())
 
@@ -106,7 +106,7 @@ _COLUMNS = {"adult": "education-num", "credit": "EDUCATION", "support": "dzgroup
 
 @lru_cache(maxsize=16)
 def load(name: str) -> Task:
-    """Adult with its own test rows; the others with a quarter of their rows set aside, by chance."""
+    """Adult with its own test rows; other data sets with a random quarter of their rows held out."""
     data: Dataset = {
         "adult": lambda: load_adult(scaling="public"),
         "credit": load_credit,
@@ -128,7 +128,7 @@ def make_task(
     group: NDArray[np.generic],
     column: str,
 ) -> Task:
-    """A parsed table, encoded; a missing cell makes its own columns 0."""
+    """Encode a parsed table; a missing cell makes its columns 0."""
     X = bound_rows(encode(schema, cells, missing="field"), bound=1.0, how="clip", worst=1.0)
     known, held = ({key: values[keep] for key, values in cells.items()} for keep in (~test, test))
     return Task(name, X[~test], y[~test], X[test], y[test], group[~test], column, schema, known, held)
@@ -136,7 +136,7 @@ def make_task(
 
 @dataclass(frozen=True)
 class Case:
-    """One budget on one way to deal one data set; rivals hold evenly dealt rows."""
+    """One data set with one split and one budget; rivals have evenly dealt rows."""
 
     task: Task
     sites: int
@@ -150,7 +150,7 @@ class Case:
 
     @property
     def least(self) -> int:
-        """B of the smallest site."""
+        """B, the number of rows, of the smallest site."""
         return len(self.task.y) // self.sites
 
 
@@ -169,4 +169,4 @@ def graph(sites: int, topology: str) -> tt.Graph:
 Setting = tuple[float, ...]
 Models = Array | None
 Fit = Callable[[Case, Sequence[Setting], Sequence[int]], list[Models]]
-"""For each setting a model for each seed; None where no noise is enough."""
+"""For each setting, one model per seed; None if no noise is enough."""

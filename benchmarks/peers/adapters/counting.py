@@ -1,6 +1,6 @@
-"""A counter of epsilon whose process is killed in the middle: what the adapters' budget.py have in common.
+"""The common part of the adapters' budget.py: count epsilon in a process that is killed in the middle.
 
-python budget.py NAME: four rounds in all; what the package says after each is appended to NAME.said.
+python budget.py NAME runs four rounds; after each, the package's epsilon is appended to NAME.said.
 """
 
 import json
@@ -19,7 +19,7 @@ said = folder / f"{name}.said"
 
 
 def count(spend: Callable[[], float]) -> None:
-    """The rounds that are still to do; `spend` does one and says what the package has counted by then."""
+    """Run the remaining rounds. `spend` runs one round and returns the epsilon counted by the package."""
     done = len(said.read_text().splitlines()) if said.exists() else 0
     for number in range(done + 1, ROUNDS + 1):
         epsilon = spend()
@@ -27,5 +27,5 @@ def count(spend: Callable[[], float]) -> None:
             file.write(json.dumps(epsilon) + "\n")
         if name != "whole":
             mark(number)
-            time.sleep(1.0)  # here it may be killed
+            time.sleep(1.0)  # the process may be killed here
     (folder / f"{name}.json").write_text(said.read_text().splitlines()[-1])

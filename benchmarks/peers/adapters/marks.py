@@ -1,4 +1,4 @@
-"""What every adapter calls after a round: the time, what loopback has carried so far, and CPU seconds."""
+"""Record the time, the bytes on loopback and the CPU seconds; every adapter calls this after a round."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def loopback() -> int:
-    """Bytes over lo since it came up, headers included."""
+    """The bytes on the loopback interface so far, including headers."""
     for line in Path("/proc/net/dev").read_text().splitlines():
         name, _, numbers = line.partition(":")
         if name.strip() == "lo":
@@ -16,8 +16,8 @@ def loopback() -> int:
 
 
 def cpu_seconds() -> float:
-    """What all processes of this namespace have used, those that have ended included, those that only look
-    on not: they are in apart.json, and process 1, whose own share comes before that of its children."""
+    """The CPU seconds of all processes of this namespace, also of those that have ended. Processes that only
+    observe do not count: those in apart.json, and process 1 itself (but its children count)."""
     listed = Path(os.environ["PEER_MARKS"]).with_name("apart.json")
     apart = {str(pid) for pid in json.loads(listed.read_text())} if listed.exists() else set()
     ticks = 0
@@ -32,7 +32,7 @@ def cpu_seconds() -> float:
 
 
 def mark(number: int) -> None:
-    """Note the end of round `number`."""
+    """Record the end of round `number`."""
     entry = {"round": number, "at": time.time(), "bytes": loopback(), "cpu": cpu_seconds()}
     with open(os.environ["PEER_MARKS"], "a") as file:
         file.write(json.dumps(entry) + "\n")

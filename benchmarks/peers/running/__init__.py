@@ -1,1 +1,1 @@
-"""Processes where there is no network but loopback, and what they took."""
+"""Run processes without any network except loopback, and measure time, memory and traffic."""

@@ -1,7 +1,7 @@
-"""The inside of a network namespace that has loopback and nothing else: start, watch, disturb, stop.
+"""Start, watch, disturb and stop processes inside a network namespace that has only loopback.
 
-Run as process 1 of its own process namespace, so that nothing outlives it: SCRIPT.json -> measured.json.
-Standard library only.
+It runs as process 1 of its own process namespace, so that no process outlives it. It reads SCRIPT.json and
+writes measured.json, and uses only the standard library.
 """
 
 import json
@@ -21,7 +21,7 @@ EVERY = 0.1
 
 
 def main() -> None:
-    """Play a script, write what was measured."""
+    """Run a script and write the measurements."""
     if os.getpid() != 1:
         sys.exit(
             "alone.py ends every process that it sees: it runs only as process 1, as sandbox.py starts it"
@@ -39,12 +39,12 @@ class Play:
         self.script, self.folder = script, folder
         self.running: dict[str, subprocess.Popen] = {}
         self.memory: dict[int, float] = {}
-        self.apart: dict[int, float] = {}  # who only looks on, and the CPU seconds that this took
+        self.apart: dict[int, float] = {}  # processes that only observe, and their CPU seconds
         self.todo = self.plan(script["disturb"]) if script.get("disturb") else []
         self.measured: dict = {"ended": False, "events": []}
 
     def run(self) -> None:
-        """Start all, wait for the end, stop all."""
+        """Start all processes, wait for the end, and stop all processes."""
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         self.begun = self.measured["begun"] = time.time()
         for entry in self.script["processes"]:
@@ -59,7 +59,7 @@ class Play:
         self.measured |= {"largest": max(self.memory.values(), default=0.0), "processes": len(self.memory)}
 
     def start(self, entry: dict) -> None:
-        """One process, its output in a file; then the port or the text that says that it is ready."""
+        """Start one process, with its output in a file, and wait for the port or text of its readiness."""
         log = self.folder / f"{entry['name']}.log"
         environment = os.environ | self.script["env"] | entry.get("env", {})
         with log.open("ab") as out:
@@ -70,7 +70,7 @@ class Play:
             self.apart[started.pid] = 0.0
             listed = self.folder / "apart.json"
             listed.with_suffix(".part").write_text(json.dumps(list(self.apart)))
-            os.replace(listed.with_suffix(".part"), listed)  # whole at every moment: adapters read it
+            os.replace(listed.with_suffix(".part"), listed)  # atomic, because adapters read it at any time
         until = time.time() + 120
         while entry.get("ready") and time.time() < until:
             self.look()
@@ -79,7 +79,7 @@ class Play:
             time.sleep(EVERY)
 
     def wait(self) -> None:
-        """Until the model is there, or the process that makes it has ended, or time is up."""
+        """Wait until the model exists, or the process that makes it has ended, or time is up."""
         end = self.folder / self.script["model"]
         while time.time() - self.begun < self.script["timeout"]:
             self.look()
@@ -104,11 +104,11 @@ class Play:
         return [{"do": "start", "entry": entry, "after": entry["late"]} for entry in self.late()]
 
     def late(self) -> list[dict]:
-        """Those who start later than the others."""
+        """The steps that start the late processes."""
         return [entry for entry in self.script["processes"] if entry.get("late")]
 
     def due(self, step: dict) -> bool:
-        """Whether it is time: so many rounds done, or so many seconds after the last step."""
+        """Whether a step is due: after this many rounds, or this many seconds after the last step."""
         if "round" in step:
             marks = self.folder / "marks.jsonl"
             return marks.exists() and len(marks.read_text().splitlines()) >= step["round"]
@@ -116,9 +116,9 @@ class Play:
         return time.time() - since >= step["after"]
 
     def act(self, step: dict) -> bool:
-        """Kill -9 a process with all that it started, at one moment, as when a machine dies; or start one.
+        """Start a process; or kill a process and all its children at once, as when a machine crashes.
 
-        False: there is nobody to kill.
+        Return False if there is no process to kill.
         """
         if step["do"] == "kill":
             who = self.running.get(step["who"])
@@ -128,7 +128,7 @@ class Play:
                 doomed = family(who.pid) if who.poll() is None else []
             if not doomed:
                 return False
-            # stopped first, so that none can tell of another's end
+            # stop all of them first, so that none can report the end of another
             for kind in (signal.SIGSTOP, signal.SIGKILL):
                 for pid in doomed:
                     send(pid, kind)
@@ -138,7 +138,7 @@ class Play:
         return True
 
     def look(self) -> None:
-        """The most memory that each process has had. Orphans that have ended are let go, as init does it."""
+        """Record the largest memory of each process. Orphans that have ended are reaped, as init does."""
         ours = {process.pid for process in self.running.values()}
         for pid in others():
             try:
@@ -152,7 +152,7 @@ class Play:
                 self.memory[pid] = max(self.memory.get(pid, 0.0), int(peak[0].split()[1]) / 1e3)
 
     def stop(self) -> None:
-        """End everything in here, and wait for it: what a process used counts once it is gone."""
+        """End all processes and wait for them: their usage is counted after their end."""
         for kind in (signal.SIGTERM, signal.SIGKILL):
             for pid in others():
                 send(pid, kind)
@@ -169,12 +169,12 @@ class Play:
 
 
 def named(step: dict) -> str:
-    """Whom a step is about."""
+    """The name of the process that a step is about."""
     return str(step.get("who") or step["entry"]["name"])
 
 
 def send(pid: int, kind: signal.Signals) -> None:
-    """A signal to a process that may have ended meanwhile."""
+    """Send a signal to a process, which may have ended already."""
     try:
         os.kill(pid, kind)
     except ProcessLookupError:
@@ -190,12 +190,12 @@ def is_ready(sign: str, log: Path) -> bool:
 
 
 def others() -> list[int]:
-    """Every process of this namespace but this one."""
+    """All other processes of this namespace."""
     return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
 
 
 def at_home(name: str) -> list[int]:
-    """Processes that were started in a folder of that name, or for it: it is in their command line."""
+    """The processes that were started in a folder of this name, or have it in their command line."""
     found = []
     for pid in others():
         try:
@@ -208,7 +208,7 @@ def at_home(name: str) -> list[int]:
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that it started, itself last."""
+    """A process and all processes that it started; the process itself is last."""
     parents = {}
     for other in others():
         try:

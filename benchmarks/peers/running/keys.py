@@ -1,4 +1,4 @@
-"""Throw-away certificates and keys, for the runs in which a peer's own locks are switched on."""
+"""Throw-away certificates and keys, for the runs with a peer's authentication enabled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 
 def write_certificates(folder: Path) -> dict[str, Path]:
-    """An authority and a server's key and certificate for loopback: ca.pem, server.key, server.pem."""
+    """Write an authority, and a server's key and certificate for loopback: ca.pem, server.key, server.pem."""
     folder.mkdir(parents=True, exist_ok=True)
     authority, server = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer, subject = _name("throw-away authority"), _name("localhost")
@@ -29,7 +29,7 @@ def write_certificates(folder: Path) -> dict[str, Path]:
 
 
 def write_key(path: Path) -> Path:
-    """A key pair as ssh-keygen makes it: the private half at `path`, the public one at path.pub."""
+    """Write a key pair like ssh-keygen: the private key to `path`, the public key to path.pub."""
     path.parent.mkdir(parents=True, exist_ok=True)
     key = ec.generate_private_key(ec.SECP384R1())
     path.write_bytes(_private(key, PrivateFormat.OpenSSH))

@@ -1,6 +1,6 @@
-"""A stranger tries a door: does it speak TLS, and does it want a certificate?
+"""Connect to a server as an unknown client: does it use TLS, and does it require a client certificate?
 
-python probe.py PORT [CERTIFICATE KEY]: with a certificate, does it let this one in?
+python probe.py PORT [CERTIFICATE KEY]: with a certificate, does the server accept this certificate?
 """
 
 import socket
@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-PATIENCE, VERDICT = 240.0, 3.0  # seconds: for a port to open, for a server to hang up
+PATIENCE, VERDICT = 240.0, 3.0  # seconds for a port to open, and for a server to close the connection
 
 
 def main() -> None:
-    """Wait for the port, then say in one line what was found."""
+    """Wait for the port, then print the result in one line."""
     port, shown, until = int(sys.argv[1]), sys.argv[2:4], time.time() + PATIENCE
     while time.time() < until:
         if all(Path(path).exists() for path in shown):  # another process may be creating them
@@ -29,13 +29,13 @@ def main() -> None:
 
 
 def knock(plain: socket.socket, shown: Sequence[str] = ()) -> str:
-    """Shake hands without a certificate, or with one, then wait for what the server says to that."""
+    """Do a handshake, with or without a certificate, and wait for the server's reaction."""
     open_door = "TLS, lets this certificate in" if shown else "TLS, no certificate asked for"
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if shown:
         context.load_cert_chain(*shown)
-    context.set_alpn_protocols(["h2", "http/1.1"])  # without which gRPC closes every connection
+    context.set_alpn_protocols(["h2", "http/1.1"])  # without these protocols gRPC closes every connection
     try:
         with context.wrap_socket(plain) as secured:
             secured.settimeout(VERDICT)

@@ -1,4 +1,4 @@
-"""Run a script of processes where there is no network but loopback; what it took."""
+"""Run a script of processes without any network except loopback, and return the measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-# No peer may send telemetry. The namespace would stop it; these keep it from trying.
+# No peer may send telemetry. The namespace would block it; these settings switch it off.
 SILENT = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
@@ -26,9 +26,9 @@ SILENT = {
 
 @dataclass(frozen=True)
 class Process:
-    """One process of a run. `ready`: a text in its log, or port:N; `late`: seconds that it starts later.
+    """One process of a run. It is `ready` with a text in its log, or port:N; it starts `late` seconds later.
 
-    `apart`: it looks on, and what it takes does not count.
+    `apart` : the process only observes, so its CPU seconds do not count.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Script:
-    """What to run: it ends when the file `model` is there and all processes in `waits_for` have ended."""
+    """The processes of a run. It ends when the file `model` exists and the processes in `waits_for` ended."""
 
     processes: tuple[Process, ...]
     timeout: float
@@ -57,7 +57,7 @@ UP = ("sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 
 
 def refusal() -> str | None:
-    """Why this machine gives no network namespace with loopback alone; None where it does."""
+    """The reason why this machine cannot make a network namespace with only loopback; None if it can."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         return "needs `unshare` and `ip`, to be sure that nothing but loopback is reached"
     done = subprocess.run([*ENTER, *UP, "true"], capture_output=True, text=True, check=False)
@@ -66,12 +66,12 @@ def refusal() -> str | None:
 
 
 def surroundings() -> dict[str, str]:
-    """Our environment without proxies, which nobody in there could reach."""
+    """Our environment variables without proxies, which cannot be reached from the namespace."""
     return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
 
 
 def run(script: Script, folder: Path) -> dict[str, Any]:
-    """Play the script in a namespace of its own; the folder keeps logs, marks and the model."""
+    """Run the script in a new namespace; the folder keeps logs, marks and the model."""
     why = refusal()
     if why is not None:
         raise RuntimeError(why)
@@ -95,14 +95,14 @@ def run(script: Script, folder: Path) -> dict[str, Any]:
 
 
 def marks(folder: Path) -> list[dict[str, float]]:
-    """What the adapters noted after every round."""
+    """The records of the adapters after every round."""
     file = folder / "marks.jsonl"
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return [json.loads(line) for line in lines]
 
 
 def per_round(noted: list[dict[str, float]], sites: int) -> dict[str, float]:
-    """Seconds, CPU seconds and bytes (per site) of a round, on average from the first mark to the last."""
+    """Mean seconds, CPU seconds and bytes (per site) of a round, from the first mark to the last."""
     if len(noted) < 2 or noted[-1]["round"] <= noted[0]["round"]:
         return {}
     rounds = noted[-1]["round"] - noted[0]["round"]

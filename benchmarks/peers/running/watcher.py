@@ -1,4 +1,4 @@
-"""Notes the rounds of a site of ours as they complete: python -m ...running.watcher SITE.TOML"""
+"""Record when the rounds of a taciturn site complete: python -m ...running.watcher SITE.TOML"""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from marks import mark  # beside the other adapters, on the path
+from marks import mark  # from the folder of the adapters, which is on the path
 
 from taciturn.sites.files.site import load_site
 
-LOOK = 0.002  # seconds from look to look: a round may take no longer than some of them
+LOOK = 0.002  # seconds between two looks; a round may take only a few times as long
 
 
 def main() -> None:
-    """Until the last round."""
+    """Record every round until the last one."""
     site = load_site(Path(sys.argv[1]))
     while not site.database.exists():
         time.sleep(LOOK)

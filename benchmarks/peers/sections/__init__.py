@@ -1,1 +1,1 @@
-"""What is measured: the work, privacy, faults, solving; and what ours does there."""
+"""The sections of the comparison: work, privacy, faults and solving, for the peers and for taciturn."""

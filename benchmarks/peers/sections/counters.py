@@ -1,4 +1,4 @@
-"""Section 3, counters: what a package's own counter of epsilon says after its process was killed."""
+"""Section 3, counters: the epsilon that a package reports after its process was killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = {"flwr": ("counter", "kept")}  # Flower's state can be saved by the auth
 
 
 def measure(peer: str, env: Environment, base: Path) -> dict[str, Any]:
-    """Four rounds, killed after the second and started again; beside four that nobody disturbed."""
+    """Four rounds, killed after the second and started again, compared with four undisturbed rounds."""
     found: dict[str, Any] = {}
     for name in NAMES.get(peer, ("counter",)):
         folder = fresh(base / f"budget-{peer}-{name}")

@@ -1,4 +1,4 @@
-"""Section 3, faults: kill -9 of one party and its restart, a late party, a stranger."""
+"""Section 3, faults: kill -9 and restart of one party, a late party, an unauthenticated client."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .work import PORTS, ROUNDS, door, fresh, probed, script_of
 
 KILLED_AFTER, BACK, LATE, PATIENCE, STRICT = 1, 2.0, 60.0, 400.0, 180.0
 VICTIM = "site-3"
-SAME = 1e-3  # replies are summed as they come, and a solver that stops early enlarges that
-# What was set for a kill, beyond the run of the work.
+SAME = 1e-3  # replies are summed in the order of arrival, and early stopping enlarges the difference
+# Settings for the run with a kill that the run of section 1 does not have.
 SET = {"nvflare": "with four of five replies enough and two seconds for the fifth"}
 
 
 def measure(peer: str, what: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
-    """A peer's run with one disturbance, beside its undisturbed one, which is that of the work."""
+    """A peer's run with one disturbance, compared with its undisturbed run of section 1."""
     work = read_one(kept, peer, "work", env.version)
     folder = fresh(base / f"fault-{peer}-{what}")
     makers = {"kill": kill, "late": late, "stranger": stranger, "strict": kill_strict}
@@ -46,7 +46,7 @@ def measure(peer: str, what: str, env: Environment, base: Path, kept: Path) -> d
 
 
 def kill(peer: str, env: Environment, folder: Path) -> Script:
-    """kill -9 of one party and all its processes, and its restart, with what the peer has for such a case."""
+    """Kill all processes of one party and restart it, with the settings that the peer has for this case."""
     if peer != "nvflare":
         return kill_strict(peer, env, folder)
     rows = write_rows(folder.parent / "rows")
@@ -54,12 +54,12 @@ def kill(peer: str, env: Environment, folder: Path) -> Script:
 
 
 def kill_strict(peer: str, env: Environment, folder: Path) -> Script:
-    """The same in the very run of the work."""
+    """The same kill in the unchanged run of section 1."""
     return _killed(peer, env, script_of(peer, env, folder))
 
 
 def _killed(peer: str, env: Environment, script: Script) -> Script:
-    """FLARE's clients are started by its environment."""
+    """The script with a kill. FLARE's environment starts its clients, so their names differ."""
     if peer == "nvflare":
         again = replace(federations.nvflare_client(env, VICTIM), late=BACK)
         script = replace(script, processes=(*script.processes, again))
@@ -67,7 +67,7 @@ def _killed(peer: str, env: Environment, script: Script) -> Script:
 
 
 def late(peer: str, env: Environment, folder: Path) -> Script:
-    """One party comes when the others have been waiting."""
+    """One party starts late, while the others wait."""
     script = script_of(peer, env, folder)
     if peer == "nvflare":
         rows = write_rows(folder.parent / "rows")
@@ -77,7 +77,7 @@ def late(peer: str, env: Environment, folder: Path) -> Script:
 
 
 def stranger(peer: str, env: Environment, folder: Path) -> Script:
-    """A sixth party that nobody invited, with rows whose labels are turned round."""
+    """A sixth party without an invitation, whose rows have inverted labels."""
     rows = write_rows(fresh(folder.parent / "rows-six"))
     turned = turn_round(rows)
     script = script_of(peer, env, folder, rows)
@@ -87,16 +87,16 @@ def stranger(peer: str, env: Environment, folder: Path) -> Script:
         "nvflare": lambda: federations.nvflare_stranger(folder),
     }[peer]()
     server, *others = script.processes
-    waits_for = () if peer == "appfl" else script.waits_for  # a site whose place he took would wait for ever
+    waits_for = () if peer == "appfl" else script.waits_for  # a site whose place it took would wait forever
     script = replace(script, processes=(server, sixth, *others), waits_for=waits_for)
     if peer != "nvflare":
         return script
-    kit = folder / federations.OTHER_KIT  # his own client would not even talk to this server
+    kit = folder / federations.OTHER_KIT  # the stranger's own client would not talk to this server
     return probed(script, PORTS[peer], kit / "client.crt", kit / "client.key")
 
 
 def turn_round(rows: list[Path]) -> Path:
-    """A sixth file beside the others: the first site's rows with the other labels."""
+    """Write a sixth file: the rows of the first site with inverted labels."""
     turned = rows[0].with_name("site-5.npz")
     with np.load(rows[0]) as known:
         np.savez(turned, X=known["X"], y=-known["y"])
@@ -104,14 +104,14 @@ def turn_round(rows: list[Path]) -> Path:
 
 
 def play(script: Script, folder: Path, patience: float = PATIENCE) -> dict[str, Any]:
-    """One disturbed run: what was measured, and its model."""
+    """Run a disturbed script; return its measurements and its model."""
     measured = run(replace(script, timeout=patience), folder)
     model = read_model(folder / "model.json") if measured["ended"] else None
     return {"facts": brief(measured, patience), "model": model}
 
 
 def brief(measured: dict[str, Any], patience: float = PATIENCE) -> dict[str, Any]:
-    """Whether it ended, in how many seconds, and in how many since the last that was done to it."""
+    """Whether the run ended, the seconds it took, and the seconds since the last disturbance."""
     facts = {"ended": measured["ended"], "seconds": measured["seconds"], "patience": patience}
     if measured["events"]:
         facts["since"] = measured["begun"] + measured["seconds"] - measured["events"][-1]["at"]
@@ -119,7 +119,7 @@ def brief(measured: dict[str, Any], patience: float = PATIENCE) -> dict[str, Any
 
 
 def compared(plain: dict[str, Any], disturbed: dict[str, Any]) -> dict[str, Any]:
-    """A disturbed run beside the undisturbed one: how far its model is, as a share of the model's length."""
+    """Compare a disturbed run with the undisturbed one: the distance of the models, relative to the norm."""
     facts = dict(disturbed["facts"])
     if plain["model"] is not None and disturbed["model"] is not None:
         gap = float(np.linalg.norm(plain["model"] - disturbed["model"]) / np.linalg.norm(plain["model"]))
@@ -128,7 +128,7 @@ def compared(plain: dict[str, Any], disturbed: dict[str, Any]) -> dict[str, Any]
 
 
 def measure_ours(base: Path) -> dict[str, Any]:
-    """Our sites, as a rehearsal with a seed, so that the same noise makes the same model."""
+    """The faults at our sites, in a rehearsal with a seed, so that equal noise gives equal models."""
     plain = play_ours(base, "plain", lambda script: probed(script, port_of(base / "fault-ours-plain")))
     found = {"plain": plain["facts"] | {"tls": plain["tls"], "epsilon": plain["epsilon"]}}
     kill = play_ours(base, "kill", lambda script: federations.killed(script, VICTIM, KILLED_AFTER, BACK))
@@ -141,7 +141,7 @@ def measure_ours(base: Path) -> dict[str, Any]:
 
 
 def play_ours(base: Path, name: str, change: Any) -> dict[str, Any]:
-    """One rehearsal of ours."""
+    """Run one rehearsal of our sites."""
     folder = fresh(base / f"fault-ours-{name}")
     measured = run(
         replace(change(ours.script(folder, "masked", seed=7, rounds=15)), timeout=PATIENCE), folder
@@ -157,15 +157,15 @@ def play_ours(base: Path, name: str, change: Any) -> dict[str, Any]:
 
 
 def port_of(folder: Path) -> int:
-    """Where the first site listens."""
+    """The port of the first site."""
     text = (folder / "net" / "job.toml").read_text(encoding="utf-8")
     return int(text.partition('"tls/127.0.0.1:')[2].partition('"')[0])
 
 
 def impostor(script: Script) -> Script:
-    """An attacker with a key of another authority claims to be one of the sites, and connects to the first.
+    """An attacker with a key of another authority claims to be a site, and connects to the first site.
 
-    The program itself stops where a key is not of the network's authority, so the door is tried without it.
+    Our program refuses to start with a key of another authority, so a plain TLS client connects instead.
     """
     site = next(entry for entry in script.processes if entry.name == VICTIM)
     real = Path(site.argv[-1]).parent

@@ -1,4 +1,4 @@
-"""Section 3, locks: a stranger at a peer whose own TLS and keys are switched on, as its guides show it."""
+"""Section 3, locks: an unknown client at a peer with TLS and authentication, set up as its guides show."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..running.sandbox import Process, Script, run
 from .faults import compared, play, turn_round
 from .work import PORTS, ROUNDS, door, fresh, probed
 
-GUARDED = ("flwr", "appfl")  # FLARE's and ours are always locked
-REFUSED = {"flwr": "Connection attempt failed", "appfl": "UNAUTHENTICATED"}  # what a stranger's log says
-REFUSES = 30.0  # seconds, after which a server that was given no certificates has started after all
+GUARDED = ("flwr", "appfl")  # FLARE and taciturn always authenticate
+REFUSED = {"flwr": "Connection attempt failed", "appfl": "UNAUTHENTICATED"}  # in a rejected client's log
+REFUSES = 30.0  # seconds after which a server without certificates counts as started
 
 
 def measure(peer: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
-    """The same run as with a stranger before, with locks; and what a handshake finds then."""
+    """The run with an unknown client again, with authentication enabled; and the result of a handshake."""
     work = read_one(kept, peer, "work", env.version)
     folder = fresh(base / f"guarded-{peer}")
     rows = write_rows(fresh(folder.parent / "rows-six"))
@@ -32,13 +32,13 @@ def measure(peer: str, env: Environment, base: Path, kept: Path) -> dict[str, An
     found |= {"tls": door(folder)}
     log = (folder / "stranger.log").read_text(errors="replace")
     if found.get("same") and REFUSED[peer] not in log:
-        raise RuntimeError("the stranger never came as far as a refusal")
+        raise RuntimeError("the unknown client was never rejected")
     return found | ({"bare": bare(env, base)} if peer == "flwr" else {})
 
 
 def _flower(env: Environment, rows: list[Path], folder: Path, keys: Path, turned: Path) -> Script:
     script = federations.flower(env, rows, folder, ROUNDS["flwr"], keys)
-    write_key(keys / "stranger")  # which nobody registers
+    write_key(keys / "stranger")  # a key that is not registered
     return _joined(script, federations.supernode(env, "stranger", turned, 9190, keys))
 
 
@@ -48,7 +48,7 @@ def _appfl(env: Environment, rows: list[Path], folder: Path, keys: Path, turned:
 
 
 def _joined(script: Script, stranger: Process) -> Script:
-    """The stranger comes as soon as the server is there."""
+    """The script with the unknown client, which starts as soon as the server is ready."""
     server, *others = script.processes
     return Script(
         (server, stranger, *others),
@@ -60,7 +60,7 @@ def _joined(script: Script, stranger: Process) -> Script:
 
 
 def bare(env: Environment, base: Path) -> str:
-    """Flower's server with neither `--insecure` nor certificates."""
+    """Start Flower's server with neither `--insecure` nor certificates; return what it does."""
     assert env.python is not None
     folder = fresh(base / "bare-flwr")
     server = Process("server", (str(env.python.parent / "flower-superlink"),))

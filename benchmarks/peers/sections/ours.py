@@ -1,4 +1,4 @@
-"""taciturn itself, as real sites: five processes with mutual TLS, planned for (1, 1e-5), untuned."""
+"""taciturn as real sites: five processes with mutual TLS, planned for (1, 1e-5), without tuning."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ COMPLETE = [(i, j) for i in range(SITES) for j in range(i)]
 
 
 def script(folder: Path, method: str, *, seed: int | None = None, rounds: int | None = None) -> Script:
-    """Files for five sites in folder/net, and the commands that an operator types."""
+    """Write the files for five sites to folder/net; return the commands of their operators."""
     hands = adult().hands(SITES, DEAL)
     samples = [len(y) for _, y in hands]
     job, site = masked(samples, rounds) if method == "masked" else penalty(samples, rounds)
     if seed is not None:
-        job["seed"] = seed  # a rehearsal: the same noise again
+        job["seed"] = seed  # a rehearsal, whose noise can be repeated
     links = RING if method == "masked" else COMPLETE
     paths = make_network(folder / "net", hands, links, job=job, site={"patience": 120.0} | site)
     processes = [
@@ -47,14 +47,14 @@ def script(folder: Path, method: str, *, seed: int | None = None, rounds: int | 
 
 
 def path_of_this() -> str:
-    """Where taciturn, the benchmarks and the adapters' helper are imported from."""
+    """The PYTHONPATH for taciturn, the benchmarks and the common part of the adapters."""
     here = Path(__file__).resolve()
     source = Path(tt.__file__).resolve().parents[1]
     return f"{source}:{here.parents[3]}:{here.parents[1] / 'adapters'}"
 
 
 def masked(samples: list[int], rounds: int | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Masked descent: nobody sees a part of a sum; one other site may collude."""
+    """Masked descent: no site sees a single share of a sum; one other site may collude."""
     plan = tt.plan(
         epsilon=1.0,
         delta=DELTA,
@@ -79,11 +79,11 @@ def masked(samples: list[int], rounds: int | None) -> tuple[dict[str, Any], dict
 
 
 def penalty(samples: list[int], rounds: int | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """M-ADMM with penalty perturbation: nobody is trusted."""
+    """M-ADMM with penalty perturbation, which trusts no other site."""
     plan = tt.plan(
         epsilon=1.0,
         delta=DELTA,
-        samples=min(samples),  # the same noise for all: some have one row more
+        samples=min(samples),  # the same noise for all sites, some of which have one more row
         graph=tt.Graph.complete(SITES),
         dimension=adult().dimension,
         rounds=rounds,
@@ -97,7 +97,7 @@ def penalty(samples: list[int], rounds: int | None) -> tuple[dict[str, Any], dic
 
 
 def read_sites(folder: Path) -> tuple[np.ndarray, bool]:
-    """The model of the first site, and whether all five hold the same."""
+    """The model of the first site, and whether all five sites have the same model."""
     models = []
     for i in range(SITES):
         file = folder / "net" / f"site-{i}" / "state" / "model.json"

@@ -1,7 +1,7 @@
-"""Section 2, privacy: whose model is best at (1, 1e-5) for the whole run, and what each prints.
+"""Section 2, privacy: the quality of each model at (1, 1e-5) for the whole run, and the printed epsilon.
 
-A peer takes the best of a small grid, chosen on the test rows, and its noise is what our accountant says is
-just enough where that is less than its own: both flatter it. Ours are planned, never tuned.
+A peer uses the best settings of a small grid, chosen on the test rows. If our accountant needs less noise
+than the peer does, the peer uses the smaller noise. Both favour the peer. Ours are planned, never tuned.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from .work import fresh, last_words
 
 EPSILON, DELTA, SEEDS, FEWER, TRIES = 1.0, 1e-5, 10, 5, 2
 MOMENTUM, PROCESSES = 0.9, 2
-# Rounds, and steps among which the best is not the first or the last: more rounds want smaller ones.
+# Rounds -> steps. The best step is not the first or the last one; more rounds need smaller steps.
 CENTRAL = {300: (2.0, 4.0, 8.0), 1000: (1.0, 2.0, 4.0)}
 LOCAL = {300: (1.0, 2.0, 4.0), 1000: (0.25, 0.5, 1.0)}
 OPACUS = {16: (8.0, 16.0, 32.0), 32: (4.0, 8.0, 16.0)}  # epochs, in batches of 256
-SMALL = list(product((3, 10, 30), (0.25, 1.0, 4.0), (0.1, 0.3, 1.0)))  # rounds, step, clip, for loud noise
-WIDE = 10.0  # steps: a clip that momentum never reaches, since what a record moves is bounded without it
+SMALL = list(product((3, 10, 30), (0.25, 1.0, 4.0), (0.1, 0.3, 1.0)))  # rounds, step, clip, for large noise
+WIDE = 10.0  # in steps: momentum never reaches this clip; a record's effect is bounded without it
 CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-_CLASSIC = math.sqrt(2 * math.log(1.25 / DELTA))  # of the textbook's Gaussian mechanism
+_CLASSIC = math.sqrt(2 * math.log(1.25 / DELTA))  # for the classic Gaussian mechanism
 
 Cases = list[dict[str, Any]]
 
 
 def rows_of_smallest() -> int:
-    """B of the smallest site."""
+    """B, the number of rows, of the smallest site."""
     return min(len(y) for _, y in adult().hands(SITES, DEAL))
 
 
 def summary(models: Any) -> dict[str, float]:
-    """Test loss and accuracy over seeds."""
+    """The mean test loss and accuracy over the seeds."""
     found = [adult().score(np.asarray(f)) for f in models]
     (loss, accuracy), (spread, _) = np.mean(found, axis=0), np.std(found, axis=0)
     return {"loss": float(loss), "accuracy": float(accuracy), "loss_std": float(spread), "seeds": len(found)}
@@ -64,7 +64,7 @@ def measure_ours() -> list[dict[str, Any]]:
 
 
 def _fits(colluding: int | None) -> tuple[list[Any], float]:
-    """What the estimator gives a user who sets the budget and nothing else; the most that it certifies."""
+    """The models of an estimator with only the budget set, and the largest certified epsilon."""
     task, models, spent = adult(), [], 0.0
     for seed in range(SEEDS):
         model = tt.PrivateLogisticRegression(
@@ -76,7 +76,7 @@ def _fits(colluding: int | None) -> tuple[list[Any], float]:
 
 
 def measure_diffprivlib(env: Environment, base: Path) -> list[dict[str, Any]]:
-    """As it comes, and with the best C; a pure epsilon, which is more than was asked."""
+    """With default settings, and with the best C. Its epsilon is pure, a stronger guarantee than required."""
 
     def fit(C: float, seeds: int) -> Any:
         folder = fresh(base / "privacy-diffprivlib")
@@ -96,7 +96,7 @@ def measure_diffprivlib(env: Environment, base: Path) -> list[dict[str, Any]]:
 
 
 def measure_flower(env: Environment, base: Path) -> list[dict[str, Any]]:
-    """Central noise for a client as documented, central and local noise for a record."""
+    """Central noise for a client, as documented; and central and local noise for a record."""
     B, client, record, local = rows_of_smallest(), [], [], []
     for T, step, share in SMALL:
         client.append(_flower("central", T, step, share * step, multiplier=gaussian_noise(1.0, T, DELTA)))
@@ -114,7 +114,7 @@ def measure_flower(env: Environment, base: Path) -> list[dict[str, Any]]:
     ):
         best, models, printed, ladder = _best(env, base, "flower", cases)
         whole = EPSILON
-        if name.endswith("client"):  # clipping brings no two updates farther apart than they were
+        if name.endswith("client"):  # clipping never increases the distance of two updates
             moved = min(2.0, 2 * best["step"] / (B * best["clip"]))
             whole = gaussian_epsilon(moved / best["multiplier"], best["rounds"], DELTA)
         found.append(
@@ -129,18 +129,18 @@ def measure_flower(env: Environment, base: Path) -> list[dict[str, Any]]:
 def _flower(
     kind: str, rounds: int, step: float, clip: float, momentum: float = 0.0, **more: float
 ) -> dict[str, Any]:
-    """A gradient is no longer than 1; momentum is of models that all have seen, and costs nothing."""
+    """Settings of Flower. A gradient has norm at most 1. Momentum of released models costs nothing."""
     common = {"kind": kind, "rounds": rounds, "step": step, "clip": clip, "momentum": momentum}
     return common | {"tail": rounds // 2} | more
 
 
 def _pairs(grid: dict[int, tuple[float, ...]]) -> list[tuple[int, float]]:
-    """Every number of rounds, or of epochs, with each of its steps."""
+    """All pairs (rounds or epochs, step) of a grid."""
     return [(count, step) for count, steps in grid.items() for step in steps]
 
 
 def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
-    """Laplace noise as its example sets it, Gaussian noise for a record, and Opacus."""
+    """Laplace noise as in its example, Gaussian noise for a record, and Opacus."""
     B = rows_of_smallest()
     laplace = [
         _appfl(10, step, {"dp_mechanism": "laplace", "epsilon": 1.0, "clip_norm": 1})
@@ -151,13 +151,13 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
         | {"momentum": MOMENTUM}
         for T, step in _pairs(LOCAL)
     ]
-    dp = {"dp_mechanism": "opacus", "dp_config": {"max_grad_norm": 1.0}}  # the adapter asks it for the noise
+    dp = {"dp_mechanism": "opacus", "dp_config": {"max_grad_norm": 1.0}}  # Opacus sets the noise
     opacus = [
         _appfl(1, step, dp) | {"batch": 256, "epochs": epochs, "target": [EPSILON, DELTA]}
         for epochs, step in _pairs(OPACUS)
     ]
-    # A record moves the mean gradient by 2 sqrt(d) / B at most in the 1-norm, and shrinking it to length 1
-    # may double that; the noise is for a move by 2.
+    # A record moves the mean gradient by at most 2 sqrt(d) / B in the 1-norm, and scaling it to norm 1
+    # may double that. The noise covers a move by 2.
     whole_laplace = 10 * min(1.0, 2 * math.sqrt(adult().dimension) / B)
     found = []
     for name, cases, unit, whole in (
@@ -181,7 +181,7 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
 
 
 def _appfl(rounds: int, step: float, dp: dict[str, Any]) -> dict[str, Any]:
-    """One gradient step on all rows a round; a gradient is no longer than 1."""
+    """Settings of APPFL: one gradient step on all rows per round; a gradient has norm at most 1."""
     clip = {"clip_grad": True, "clip_value": 1.0, "clip_norm": 2}
     common = {
         "rounds": rounds,
@@ -206,8 +206,8 @@ def _setting(best: dict[str, Any]) -> str:
 def _best(
     env: Environment, base: Path, peer: str, cases: Cases
 ) -> tuple[dict[str, Any], Sequence[Any], list[Any], list[list[float]]]:
-    """The case with the least test loss, all seeds of it, what the peer printed, and the least loss for
-    every number of rounds (of epochs, where there is one round) that was tried."""
+    """The case with the smallest test loss, its models for all seeds, the epsilon that the peer printed, and
+    the smallest loss for every number of rounds (or of epochs, if there is one round)."""
     tried, _ = _in_process(env, base, peer, [case | {"seed": s} for case in cases for s in range(TRIES)])
     losses = [summary(tried[i : i + TRIES])["loss"] for i in range(0, len(tried), TRIES)]
     place = int(np.nanargmin(losses))
@@ -221,7 +221,7 @@ def _best(
 
 
 def _in_process(env: Environment, base: Path, peer: str, cases: Cases) -> tuple[list[Any], list[Any]]:
-    """The model of every case, dealt to processes as they come; what the peer printed in the first."""
+    """The models of all cases, computed by several processes; and the peer's messages in the first case."""
     folder = fresh(base / f"privacy-{peer}")
     rows = str(write_rows(base / "rows")[0].parent)
     parts = [cases[i::PROCESSES] for i in range(PROCESSES)]

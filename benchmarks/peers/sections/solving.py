@@ -1,4 +1,4 @@
-"""Section 4, solving: 50 rounds of ADMM on a ring, the same problem, how far from the optimum of all rows."""
+"""Section 4, solving: the distance from the optimum of all rows after 50 rounds of ADMM on a ring."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from ..running.sandbox import marks, per_round, run
 from .work import fresh, kept, last_words, lines_written
 
 ROUNDS = 50
-REGULARIZATION = 1e-3  # of the mean loss: an optimum that 50 rounds can come near
+REGULARIZATION = 1e-3  # relative to the mean loss; 50 rounds come near this optimum
 PENALTIES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
-EVERY = 4  # both sides solve for every fourth row: a round of all takes disropt seconds
-THIN = 20  # and its penalty is chosen on every twentieth
+EVERY = 4  # both packages use every fourth row: with all rows, a round of disropt takes seconds
+THIN = 20  # the penalty of disropt is chosen on every twentieth row
 
 Rows = list[tuple[np.ndarray, np.ndarray]]
 
 
 @cache
 def hands(step: int = EVERY) -> Rows:
-    """The rows of every site, or every so many of them."""
+    """Every `step`-th row of every site."""
     return [(X[::step], y[::step]) for X, y in adult().hands(SITES, DEAL)]
 
 
 def problem(step: int = EVERY) -> tt.Problem:
-    """The mean over the sites of the mean loss, and a little regularisation."""
+    """The problem: the mean over the sites of the mean loss, with weak regularisation."""
     return tt.Problem(hands(step), C=1.0, regularization=REGULARIZATION * SITES)
 
 
 @cache
 def optimum(step: int = EVERY) -> np.ndarray:
-    """What all rows together would give."""
+    """The optimum of all rows together."""
     return np.asarray(problem(step).optimum(tol=1e-9)).reshape(-1)
 
 
 def distance(models: np.ndarray, step: int = EVERY) -> float:
-    """The worst site's distance from the optimum, as a share of its length."""
+    """The largest distance of a site from the optimum, divided by the norm of the optimum."""
     best = optimum(step)
     return float(np.max(np.linalg.norm(np.atleast_2d(models) - best, axis=1)) / np.linalg.norm(best))
 
 
 def measure_ours() -> dict[str, Any]:
-    """`simulate` in one process; the best of the penalties, timed after the runs that chose it."""
+    """`simulate` in one process with the best penalty; the runs that choose the penalty are not timed."""
     models = {penalty: _ours(penalty)[0] for penalty in PENALTIES}
     best = min(models, key=lambda penalty: distance(models[penalty]))
     found, seconds, cpu = _ours(best)
@@ -68,7 +68,7 @@ def _ours(penalty: float) -> tuple[np.ndarray, float, float]:
 
 
 def measure(env: Environment, base: Path) -> dict[str, Any]:
-    """disropt: its penalty chosen on few rows by its own formulas, then its own run on all rows."""
+    """disropt: choose its penalty on few rows with its formulas, then run disropt on all rows."""
     tries = {penalty: distance(their_way(penalty), THIN) for penalty in PENALTIES}
     best = min(tries, key=lambda penalty: tries[penalty])
     models, measured = _theirs(env, best, base)
@@ -77,7 +77,7 @@ def measure(env: Environment, base: Path) -> dict[str, Any]:
 
 
 def their_way(penalty: float) -> np.ndarray:
-    """disropt's ADMM on every twentieth row, in numpy: a stand-in to choose the penalty with."""
+    """disropt's ADMM on every twentieth row, written in numpy, to choose the penalty quickly."""
     few, d = hands(THIN), adult().dimension
     around = [sorted({(i - 1) % SITES, i, (i + 1) % SITES}) for i in range(SITES)]
     x, z = np.zeros((SITES, d)), np.zeros((SITES, d))
@@ -95,7 +95,7 @@ def their_way(penalty: float) -> np.ndarray:
 def _step(
     rows: tuple[np.ndarray, np.ndarray], start: np.ndarray, dual: np.ndarray, z: np.ndarray, penalty: float
 ) -> np.ndarray:
-    """Newton steps on one site's problem."""
+    """Newton steps on the problem of one site."""
     X, y = rows
     f, stiff = start.copy(), REGULARIZATION / SITES + penalty * len(z)
     for _ in range(8):

@@ -1,4 +1,4 @@
-"""Section 1, the work: one logistic regression on Adult's training rows, five sites, evenly dealt."""
+"""Section 1, the work: one logistic regression on Adult's training rows, dealt evenly to five sites."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOW = {
     "multiply gradient and Hessian by twenty; clients ask for work every 0.1 s (`task_request_interval`) "
     "instead of every 2 s; its server looks every 0.5 s, which the recipe cannot change",
 }
-FEWEST = 20  # rounds that can be timed
+FEWEST = 20  # the smallest number of rounds that is timed
 ADAPTERS = Path(__file__).parents[1] / "adapters"
 FILES = {
     "flwr": ("flower/pyproject.toml", "flower/adult/*.py"),
@@ -45,20 +45,20 @@ FILES = {
 
 
 def fresh(folder: Path) -> Path:
-    """An empty folder."""
+    """Make an empty folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
 
 
 def lines_written(peer: str) -> int:
-    """Lines of an adapter that are neither empty nor a comment, without those that only measure."""
+    """The number of lines of an adapter, without empty lines, comments, and lines that only measure."""
     paths = [path for pattern in FILES[peer] for path in sorted(ADAPTERS.glob(pattern))]
     return sum(count_lines(path.read_text(encoding="utf-8")) for path in paths)
 
 
 def count_lines(text: str) -> int:
-    """Lines that say something."""
+    """The number of lines that are neither empty nor comments."""
     plain = re.sub(r'^\s*"""(.|\n)*?"""\s*$', "", text, flags=re.MULTILINE)
     lines = [line.strip() for line in plain.splitlines()]
     return sum(1 for line in lines if line and not line.startswith("#") and "mark" not in line)
@@ -79,20 +79,20 @@ PORTS = {"flwr": federations.PORT, "appfl": 50051, "nvflare": 8002}
 
 
 def probed(script: Script, port: int, *shown: Path) -> Script:
-    """The same, with a client that only tries to connect, with a certificate and key if given."""
+    """The same script, with a client that only tries to connect, with a certificate and key if given."""
     probe = str(Path(__file__).parents[1] / "running" / "probe.py")
     knock = Process("probe", (sys.executable, probe, str(port), *map(str, shown)), apart=True)
     return replace(script, processes=(knock, *script.processes))
 
 
 def door(folder: Path) -> str:
-    """What was found there."""
+    """The result of the connection attempt."""
     log = folder / "probe.log"
     return log.read_text(encoding="utf-8").strip() if log.exists() else ""
 
 
 def measure(peer: str, env: Environment, base: Path) -> dict[str, Any]:
-    """A federated peer's model and what it took."""
+    """The model of a federated peer, and the measurements of its run."""
     folder = fresh(base / f"work-{peer}")
     measured = run(probed(script_of(peer, env, folder), PORTS[peer]), folder)
     if not measured["ended"]:
@@ -104,7 +104,7 @@ def measure(peer: str, env: Environment, base: Path) -> dict[str, Any]:
 
 
 def measure_ours(method: str, base: Path) -> dict[str, Any]:
-    """The same for our sites; a plan of too few rounds to be timed is timed with more of them."""
+    """The same for our sites. If a plan has too few rounds to be timed, a run with more rounds is timed."""
     folder, measured = _run_ours(method, base)
     model, same = ours.read_sites(folder)
     if not same:
@@ -118,7 +118,7 @@ def measure_ours(method: str, base: Path) -> dict[str, Any]:
 
 
 def _run_ours(method: str, base: Path, rounds: int | None = None) -> tuple[Path, dict[str, Any]]:
-    """One run as planned, or planned for so many rounds."""
+    """One run as planned, or planned for this number of rounds."""
     folder = fresh(base / f"work-ours-{method}{'' if rounds is None else '-timed'}")
     measured = run(ours.script(folder, method, rounds=rounds), folder)
     if not measured["ended"]:
@@ -127,7 +127,7 @@ def _run_ours(method: str, base: Path, rounds: int | None = None) -> tuple[Path,
 
 
 def measure_open() -> dict[str, Any]:
-    """Ours without noise, which real sites do not do: `simulate`, the peers' regulariser, all rows."""
+    """taciturn without noise and with the peers' regulariser, in `simulate`: real sites always add noise."""
     task = adult()
     weight = SITES / (100.0 * len(task.y))  # the mean loss with 1 / (C n), C = 100
     problem = tt.Problem(task.hands(SITES, DEAL), C=1.0, regularization=weight)
@@ -144,7 +144,7 @@ def measure_open() -> dict[str, Any]:
 
 
 def measure_pooled(env: Environment, base: Path) -> dict[str, Any]:
-    """diffprivlib with hardly any noise: one process that holds all rows."""
+    """diffprivlib with almost no noise: one process that has all rows."""
     folder = fresh(base / "work-diffprivlib")
     measured = run(federations.diffprivlib(env, write_rows(base / "rows"), 1e6, 100.0, 1), folder)
     if not measured["ended"]:
@@ -160,12 +160,12 @@ def first(measured: dict[str, Any], folder: Path) -> dict[str, float]:
 
 
 def kept(measured: dict[str, Any]) -> dict[str, Any]:
-    """What the page shows of a run."""
+    """The measurements of a run that the page shows."""
     return {name: measured[name] for name in ("seconds", "cpu", "largest", "processes")}
 
 
 def last_words(folder: Path) -> str:
-    """Why a run failed: the last line of a log that says so, without paths."""
+    """The reason why a run failed: the last error line of a log, without paths."""
     for log in sorted(folder.glob("*.log")):
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if "rror" in line]
         if lines:

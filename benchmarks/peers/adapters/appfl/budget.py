@@ -1,4 +1,4 @@
-"""The counter of Opacus in APPFL's trainer, of a client that is killed."""
+"""The epsilon counter of Opacus in APPFL's trainer, in a client that is killed."""
 
 import torch
 from appfl.algorithm.trainer.vanilla_trainer import VanillaTrainer
@@ -11,7 +11,7 @@ said = []
 
 
 class Logger:
-    """Keeps what the trainer says about privacy."""
+    """Keeps the trainer's messages about privacy."""
 
     def info(self, text, *rest):
         if "DP" in str(text):
@@ -33,7 +33,7 @@ trainer = VanillaTrainer(torch_model(), LogisticLoss(), accuracy, data, None, co
 
 
 def spend():
-    """One round of local training."""
+    """Train one local round; return the epsilon so far."""
     trainer.train()
     return float(said[-1].partition("= ")[2].partition(",")[0])
 

@@ -35,5 +35,5 @@ while True:
     agent.load_parameters(model)
 part = Path(os.environ["PEER_FOLDER"], f"model-{name}.json")
 part.write_text(json.dumps([float(value) for value in model["coef_"].reshape(-1)]))
-part.replace(part.with_name("model.json"))  # the parties that remain at the end
+part.replace(part.with_name("model.json"))  # the clients that remain at the end write it
 communicator.invoke_custom_action(action="close_connection")

@@ -1,4 +1,4 @@
-"""APPFL's own trainer and its noise, called in one process: what it prints, and what it does to the model.
+"""Call APPFL's own trainer and noise in one process; record its messages and its models.
 
 python in_process.py FOLDER PART: settings-PART.json -> models-PART.json, printed-PART.json
 """
@@ -24,7 +24,7 @@ said = []
 
 
 class Logger:
-    """Keeps what the trainer says about privacy."""
+    """Keeps the trainer's messages about privacy."""
 
     def info(self, text, *rest):
         if "DP" in str(text):
@@ -37,7 +37,7 @@ class Logger:
 
 
 class Whole(torch.utils.data.Dataset):
-    """All rows of a site as one item: a step that sees them all need not gather them one by one."""
+    """All rows of a site as one item, so that a step on all rows need not collect them one by one."""
 
     def __init__(self, data):
         self.tensors = data.tensors
@@ -50,7 +50,7 @@ class Whole(torch.utils.data.Dataset):
 
 
 def trainer_for(case, path):
-    """One site."""
+    """The trainer of one site."""
     data, _ = rows(path)
     steps = {"mode": "step", "num_local_steps": 1, "train_batch_size": 1}
     if case["batch"] is None:
@@ -67,14 +67,14 @@ def trainer_for(case, path):
 
 @cache
 def opacus_noise(epsilon, delta, batches, epochs):
-    """What Opacus wants for a budget; by its own accountant."""
+    """The noise that Opacus needs for a budget, by its own accountant."""
     return get_noise_multiplier(
         target_epsilon=epsilon, target_delta=delta, sample_rate=1 / batches, epochs=epochs, accountant="prv"
     )
 
 
 def run(case, seed):
-    """All rounds; the mean of the last models, which is free, as momentum at the server is."""
+    """Run all rounds; return the mean of the last models. This mean and the momentum cost no privacy."""
     torch.manual_seed(seed)
     trainers = [trainer_for(case, path) for path in paths]
     config = {"client_weights_mode": "equal", "optimize_memory": False}

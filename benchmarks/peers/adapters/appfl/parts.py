@@ -1,4 +1,4 @@
-"""What APPFL loads by name: the model and the rows."""
+"""The model and the rows, which APPFL loads by name."""
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ FEATURES = 106
 def sklearn_model(C, max_iter):
     """scikit-learn's logistic regression, fitted to two rows so that it has weights to send.
 
-    APPFL sends 32 bits of a number; a solver that stops early would make another model of it in every run.
+    APPFL sends numbers of 32 bits. With a solver that stops early, every run would give a different model.
     """
     model = LogisticRegression(
         C=C, solver="newton-cholesky", max_iter=max_iter, warm_start=True, fit_intercept=False
@@ -22,7 +22,7 @@ def sklearn_model(C, max_iter):
 
 
 def rows(path):
-    """One site's rows, and nothing to validate on."""
+    """The rows of one site, without validation rows."""
     found = np.load(path)
     X = torch.tensor(found["X"], dtype=torch.float32)
     y = torch.tensor((found["y"] > 0).astype(np.int64))

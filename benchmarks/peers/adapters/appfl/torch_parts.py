@@ -1,11 +1,11 @@
-"""The same model in torch, for the trainer that has differential privacy: with its loss and its metric."""
+"""The same model in torch, with its loss and metric, for the trainer with differential privacy."""
 
 import torch
 from parts import FEATURES
 
 
 def torch_model():
-    """A line without an intercept, which is a column."""
+    """A linear model without an intercept, because the rows have a constant column."""
     model = torch.nn.Linear(FEATURES, 1, bias=False)
     torch.nn.init.zeros_(model.weight)
     return model

@@ -1,4 +1,4 @@
-"""diffprivlib: scikit-learn's logistic regression with a budget, on rows that one trusted centre holds.
+"""diffprivlib: scikit-learn's logistic regression with a privacy budget, on the rows of one trusted centre.
 
 python fit.py ROWS_FOLDER EPSILON C SEEDS -> models.json
 """
@@ -17,7 +17,7 @@ sites = [np.load(path) for path in sorted(Path(folder).glob("site-*.npz"))]
 X = np.vstack([site["X"] for site in sites])
 y = np.concatenate([site["y"] for site in sites])
 
-# The constant is a column of X: an intercept of its own would escape the bound on the rows.
+# The constant is a column of X, because the bound on the rows would not cover a separate intercept.
 warnings.simplefilter("ignore")
 models = []
 for seed in range(seeds):

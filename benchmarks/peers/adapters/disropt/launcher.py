@@ -36,7 +36,7 @@ agent.set_problem(problem)
 
 
 class Marked(ADMM):
-    """ADMM that notes the end of every round."""
+    """ADMM that records the end of every round."""
 
     done = 0
 

@@ -1,4 +1,4 @@
-"""Flower's accountant, in a server that is killed; with the name `kept`, its state is saved every round."""
+"""Flower's accountant in a server that is killed. With the name `kept`, its state is saved every round."""
 
 import json
 
@@ -23,7 +23,7 @@ if name == "kept" and state.exists():
 
 
 def spend():
-    """One round, as the strategy counts it."""
+    """Count one round as the strategy does; return the epsilon so far."""
     accountant.compose(GaussianPrivacyEvent(10.0, sample_size=5, population_size=5))
     if name == "kept":
         state.write_text(json.dumps(accountant.state_dict()))

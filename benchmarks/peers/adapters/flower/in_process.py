@@ -1,4 +1,4 @@
-"""Flower's own mods and strategies, called in one process: what its noise does to the model.
+"""Call Flower's own mods and strategies in one process, to measure the effect of its noise on the model.
 
 python in_process.py FOLDER PART: settings-PART.json -> models-PART.json, printed-PART.json; each site
 takes one gradient step a round.
@@ -22,7 +22,7 @@ from flwr.serverapp import (
 from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
 from flwr.supercore.task_identity import TaskIdentity
 
-TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1  # there is no SuperLink that would say
+TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1  # a SuperLink would set these
 
 out, part = Path(sys.argv[1]), sys.argv[2]
 settings = json.loads((out / f"settings-{part}.json").read_text())
@@ -31,7 +31,7 @@ sites = [(np.asarray(site["X"]), np.asarray(site["y"])) for site in sites]
 
 
 def client_app(case):
-    """One gradient step on all rows of a site, with momentum, then Flower's local noise if asked for."""
+    """One gradient step on all rows of a site, with momentum, then Flower's local noise if requested."""
     mods = []
     if case["kind"] == "local":
         mods = [LocalDpMod(case["clip"], case["sensitivity"], case["epsilon"], case["delta"])]
@@ -52,7 +52,7 @@ def client_app(case):
 
 
 def strategy_for(case):
-    """FedAvg, with Flower's central noise if asked for."""
+    """FedAvg, with Flower's central noise if requested."""
     if case["kind"] != "central":
         return FedAvg()
     return DifferentialPrivacyServerSideFixedClipping(
@@ -64,7 +64,7 @@ def strategy_for(case):
 
 
 def run(case, seed):
-    """All rounds; the mean of the last models, which is free."""
+    """Run all rounds; return the mean of the last models, which costs no privacy."""
     np.random.seed(seed)
     app, strategy = client_app(case), strategy_for(case)
     contexts = [Context(1, i + 1, {"site": i}, RecordDict(), {}) for i in range(len(sites))]
@@ -81,7 +81,7 @@ def run(case, seed):
 
 
 def printed(multiplier, rounds):
-    """What Flower's accountant says of so many rounds: about a whole client, present or not."""
+    """The epsilon that Flower's accountant reports for these rounds, for adding or removing a client."""
     config = PrivacyConfig(
         target_delta=1e-5,
         population_size=len(sites),

@@ -1,4 +1,4 @@
-"""The counter of FLARE's SVTPrivacy, a filter of a client that is killed."""
+"""The counter of FLARE's filter SVTPrivacy, in a client that is killed."""
 
 import numpy as np
 from counting import count
@@ -11,7 +11,7 @@ noise = SVTPrivacy(fraction=0.1, epsilon=0.1, noise_var=0.1)
 
 
 def spend():
-    """One update of a model goes through the filter."""
+    """Pass one model update through the filter; return the epsilon so far."""
     update = DXO(DataKind.WEIGHT_DIFF, data={"weights": np.linspace(-1.0, 1.0, 106)})
     noise.process_dxo(update, Shareable(), FLContext())
     return noise.get_privacy_spent()

@@ -1,6 +1,6 @@
 """NVIDIA FLARE's recipe for logistic regression, on five sites of a proof-of-concept deployment.
 
-python job.py ROWS_FOLDER ROUNDS [ADMIN'S STARTUP KIT, where the sites were started one by one]
+python job.py ROWS_FOLDER ROUNDS [STARTUP KIT OF THE ADMINISTRATOR, if the sites were started one by one]
 """
 
 import json
@@ -14,8 +14,8 @@ from nvflare.recipe import PocEnv, ProdEnv
 
 
 def finish(recipe, ends=("COMPLETED",)):
-    """Run it to its end, which FLARE has to call one of `ends`; the model."""
-    recipe.add_server_config({"server": {"task_request_interval": 0.1}})  # two seconds, unless it is set
+    """Run the job until FLARE reports one of the statuses `ends`; return the model."""
+    recipe.add_server_config({"server": {"task_request_interval": 0.1}})  # the default is two seconds
     env = ProdEnv(sys.argv[3], login_timeout=60.0) if len(sys.argv) > 3 else PocEnv(num_clients=5)
     run = recipe.execute(env)
     folder = run.get_result(clean_up=False)
@@ -34,7 +34,7 @@ if __name__ == "__main__":
         min_clients=5,
         num_rounds=int(sys.argv[2]),
         damping_factor=1.0,
-        num_features=105,  # and the constant
+        num_features=105,  # plus the constant
         train_script="client.py",
         train_args=f"--rows {sys.argv[1]}",
     )

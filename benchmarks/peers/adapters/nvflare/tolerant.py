@@ -1,11 +1,11 @@
-"""FLARE's controller for logistic regression, with a round that does not wait for ever for one site."""
+"""FLARE's controller for logistic regression, with rounds that do not wait forever for one site."""
 
 from nvflare.app_common.workflows.lr.fedavg import FedAvgLR
 
 
 class TolerantLR(FedAvgLR):
-    """All sites are asked; once four have answered, the fifth has two seconds more."""
+    """Ask all sites; after four answers, wait two more seconds for the fifth."""
 
     def send_model_and_wait(self, targets, data):
-        """What FLARE's guides set for this: `min_responses` and `wait_time_after_min_received`."""
+        """Set `min_responses` and `wait_time_after_min_received`, as FLARE's guides describe."""
         return self.broadcast_model(data, targets=targets, min_responses=4, wait_time_after_min_received=2)

@@ -1,4 +1,4 @@
-"""The same job as a FedJob whose controller does not wait for ever for a site that died.
+"""The same job as a FedJob whose controller does not wait forever for a site that died.
 
 python tolerant_job.py ROWS_FOLDER ROUNDS
 """
@@ -14,7 +14,7 @@ from nvflare.recipe.spec import Recipe
 from tolerant import TolerantLR
 
 rows, rounds = sys.argv[1], int(sys.argv[2])
-job = FedJob(name="adult", min_clients=5)  # it begins with all five
+job = FedJob(name="adult", min_clients=5)  # it starts when all five are connected
 persistor = job.to_server(LRModelPersistor(n_features=105), id="lr_persistor")
 controller = TolerantLR(
     num_clients=5, num_rounds=rounds, damping_factor=1.0, n_features=105, persistor_id=persistor
@@ -27,4 +27,4 @@ runner = ScriptRunner(
     server_expected_format=ExchangeFormat.RAW,
 )
 job.to_clients(runner)
-finish(Recipe(job), ends=("COMPLETED", "ABNORMAL"))  # ABNORMAL: a site told of no end of its own
+finish(Recipe(job), ends=("COMPLETED", "ABNORMAL"))  # ABNORMAL: a site did not report its end

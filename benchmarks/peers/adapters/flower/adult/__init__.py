@@ -1,1 +1,1 @@
-"""The app."""
+"""The Flower app."""

@@ -1,4 +1,4 @@
-"""What a site does: train from the global weights on its own rows."""
+"""The client of Flower: train on the site's rows, starting from the global weights."""
 
 import warnings
 
@@ -12,7 +12,7 @@ app = ClientApp()
 
 @app.train()
 def train(message: Message, context: Context) -> Message:
-    """Solve for these rows."""
+    """Fit the model to the site's rows."""
     X, y = load_rows(context.node_config["rows"])
     model = make_model(context.run_config["C"], context.run_config["max-iter"])
     model.coef_ = message.content["arrays"].to_numpy_ndarrays()[0]

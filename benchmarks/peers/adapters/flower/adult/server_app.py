@@ -1,4 +1,4 @@
-"""What the server does: average the sites' weights."""
+"""The server of Flower: average the weights of the sites."""
 
 import json
 import os
@@ -17,7 +17,7 @@ app = ServerApp()
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """FedAvg over all sites that are there."""
+    """Run FedAvg over all connected sites."""
     config = context.run_config
     nodes = config["min-nodes"]
     strategy = FedAvg(

@@ -13,7 +13,7 @@ def load_rows(path):
 
 
 def make_model(C, max_iter):
-    """A classifier that goes on from the weights it is given."""
+    """A classifier that continues from given weights."""
     model = LogisticRegression(
         C=C, solver="newton-cholesky", max_iter=max_iter, warm_start=True, fit_intercept=False
     )
