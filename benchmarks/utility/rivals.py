@@ -53,7 +53,7 @@ def each(fit: Callable[[Case, Setting, Sequence[int]], Models]) -> Fit:
 
 @functools.lru_cache(maxsize=4096)
 def noise_std(case: Case, method: str, kappa: float, rounds: int, B: int, V: int, sites: int) -> float | None:
-    """The smallest std of Gaussian noise, equal in all rounds, with 2 eta V = kappa; None if there is none."""
+    """The smallest std of Gaussian noise, equal in all rounds, with 2 eta V = kappa; None if none exists."""
     run = RunFacts(
         method=method,
         noise="gaussian",
