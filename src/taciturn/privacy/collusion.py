@@ -71,6 +71,11 @@ def colluders(run: RunFacts, colluding: int | None) -> int:
     return run.sites - 1 if colluding is None else int(colluding)
 
 
+def fewest_honest(run: RunFacts, honest: int) -> int:
+    """The smallest number of sites whose noise protects a release of the run, over all its attempts."""
+    return min([_honest_at(run, entry.first, honest) for entry in run.attempts], default=honest)
+
+
 def _honest_at(run: RunFacts, release: int, honest: int) -> int:
     """The number of sites whose noise protects a release; honest sites that left the run do not count."""
     members = [entry.members for entry in run.attempts if entry.first <= release]

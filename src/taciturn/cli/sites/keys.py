@@ -153,6 +153,8 @@ def verify(
     facts = verify_statement(Path(str(statement)), trust)
     kind = "a rehearsal, not private" if facts["simulated"] else "a real run"
     counted = f"{len(facts['released'])} releases" if "released" in facts else f"{facts['rounds']} rounds"
+    if tried := facts.get("attempts"):  # a round may be released in several attempts
+        counted = f"{facts['rounds']} releases in {len(tried)} attempts"
     counted = f"at least {counted}" if facts.get("at_least") is True else counted
     typer.echo(one_line(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}"))
     against = facts.get("epsilon_against")

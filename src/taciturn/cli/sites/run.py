@@ -164,7 +164,7 @@ def _say_outcome(ours: Site, outcome: SiteResult) -> None:
 
     page = write_site_report(ours)
     if outcome.reason:
-        typer.echo(f"ended early: {outcome.reason}")
+        typer.echo(f"{'ended early' if outcome.early else 'all rounds are complete'}: {outcome.reason}")
     cost = f"epsilon {format_cost(outcome.epsilon)} at delta {format_delta(outcome.delta)}"
     typer.echo(f"{cost}; the results are in {outcome.folder}, and {page.name} there explains the cost")
 

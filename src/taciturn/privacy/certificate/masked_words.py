@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.formatting import format_cost
-from ..collusion import colluders
+from ..collusion import colluders, fewest_honest
 from ..facts import RunFacts
 from .claims import Claims
 
@@ -52,10 +52,28 @@ def trust(claims: Claims) -> str:
     else:
         rests = f"""The figure relies on the masks that hide the message of each site, and so on {CIPHERS}.
             This guarantee is computational: it holds against attackers who cannot break them."""
-    return f"""This figure counts the noise of {together} sites: the site that holds the record, and
-        {together - 1} other {"site that does" if together == 2 else "sites that do"} not collude. {rests} The
+    counted = f"""This figure counts the noise of {together} sites: the site that holds the record, and
+        {together - 1} other {"site that does" if together == 2 else "sites that do"} not collude."""
+    if run.attempts:
+        fewest = fewest_honest(run, together)
+        counted = f"""For each message, this figure counts the noise of the sites that took part in its
+            attempt and do not collude: at least {those(fewest)} {"site" if fewest == 1 else "sites"}."""
+    return f"""{counted} {rests} The
         figure also assumes that {limit} with the observer. {_others(claims)} {alone}. This last figure relies
         neither on masks nor on the noise of other sites."""
+
+
+def attempts(run: RunFacts) -> str:
+    """The attempts of a run and the number of sites in each, in words; empty if there was one attempt."""
+    if not run.attempts:
+        return ""
+    each = [
+        f"attempt {k} began with message {entry.first} and had {len(entry.members)} sites"
+        for k, entry in enumerate(run.attempts, start=1)
+    ]
+    return f""" Sites left or joined during the run, or started again without their keys, so it had
+        {len(each)} attempts: {"; ".join(each)}. The figures count every message of every attempt. A round
+        that was repeated in a later attempt is counted again."""
 
 
 def _others(claims: Claims) -> str:

@@ -65,7 +65,7 @@ def _done(claims: Claims) -> str:
     if len(claims.sites) < run.sites:
         names = ", ".join(facts.name for facts in claims.sites[:5])
         said += f" This statement covers {len(claims.sites)} of the {run.sites} sites: {names}."
-    return said + _stopped(claims)
+    return said + masked_words.attempts(run) + _stopped(claims)
 
 
 def _stopped(claims: Claims) -> str:
@@ -170,9 +170,10 @@ def _messages(run: RunFacts) -> str:
         if masked_words.one_process(run):
             return """the process computed each site's share of a sum over all sites, in whole numbers, and
                 released only the sum. No one outside the process sees a share"""
-        return """every site sent its share of a sum over all sites, in whole numbers. Masks hide each
-            share. The masks cancel only when the messages of all sites are added up. So no site sees the
-            share of another site, and every site sees the sum"""
+        who = "all sites" if not run.attempts else "the sites that took part"
+        return f"""{"every site" if not run.attempts else "every site that took part"} sent its share of a sum
+            over {who}, in whole numbers. Masks hide each share. The masks cancel only when the messages of
+            {who} are added up. So no site sees the share of another site, and every site sees the sum"""
     if inside:
         return f"""the process computed {_lists(run)} for every site, from the records of that site and from
             the numbers that its neighbours had released. It then released the result to the neighbours"""

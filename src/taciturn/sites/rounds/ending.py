@@ -36,13 +36,14 @@ log = logging.getLogger("taciturn.site")
 
 @dataclass(frozen=True)
 class SiteResult:
-    """The result of a site; `reason` says why the run ended, if it ended early."""
+    """The result of a site; `reason` says why the run ended early, or which sites dropped out."""
 
     model: Array
     epsilon: float
     delta: float
     folder: Path
     reason: str = ""
+    early: bool = False
 
 
 def end_run(
@@ -73,7 +74,9 @@ def end_run(
     facts = {"event": "done", "epsilon": certificate.epsilon, "delta": certificate.delta}
     log.info("the run is done; the results are written", extra={"facts": facts})
     reason = str(ended.get("reason", ""))
-    return SiteResult(model, certificate.epsilon, certificate.delta, ready.site.state, reason)
+    return SiteResult(
+        model, certificate.epsilon, certificate.delta, ready.site.state, reason, early=effect.early
+    )
 
 
 def _ended(effect: Finished, names: tuple[str, ...]) -> dict[str, Any]:
