@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+# Workers of pytest share the cores, so each of them gets one thread.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes import the same modules: compile them once
 
 .PHONY: demo quick test check lint types layers doctests docs tests coverage bench mutants paper clean help
@@ -14,7 +16,7 @@ demo: $(VENV)/.core           ## the main job, with a report at the end
 	$(BIN)/taciturn demo
 
 quick: $(VENV)/.test          ## what one runs while working: under a minute; no process, no cluster, nothing slow
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not process and not ray and not slow" tests
+	$(PYTEST) -n 2 --dist worksteal -m "not process and not ray and not slow" tests
 
 test: check tests             ## every check and every test
 
@@ -33,16 +35,16 @@ layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
 doctests: $(VENV)/.test
-	$(BIN)/python -m pytest --doctest-modules src/taciturn
+	$(PYTEST) --doctest-modules src/taciturn
 
 docs: $(VENV)/.test           ## the site, into build/site; strict, and without the network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/.test
-	$(BIN)/python -m pytest -n 4 --dist worksteal tests
+	$(PYTEST) -n 4 --dist worksteal tests
 
 coverage: $(VENV)/.test       ## which lines no quick test runs; the pages are in build/coverage
-	$(BIN)/python -m pytest -n 4 -m "not process and not ray" --cov=taciturn --cov-report=html:build/coverage --cov-report=term:skip-covered tests
+	$(PYTEST) -n 4 -m "not process and not ray" --cov=taciturn --cov-report=html:build/coverage --cov-report=term:skip-covered tests
 
 bench: $(VENV)/.test          ## speed, as ratios within one run; writes docs/performance.md
 	$(BIN)/python -m benchmarks.speed

@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import taciturn.objective
 from taciturn.objective.solver import threads as held
@@ -17,10 +17,11 @@ def threads() -> list[int]:
 
 
 def test_every_blas_is_held_to_one_thread() -> None:
-    before = threads()
-    with taciturn.objective.one_blas_thread():
-        assert set(threads()) == {1}
-    assert threads() == before
+    with threadpool_limits(2, user_api="blas"):
+        assert set(threads()) == {2}
+        with taciturn.objective.one_blas_thread():
+            assert set(threads()) == {1}
+        assert set(threads()) == {2}
 
 
 def test_libraries_are_looked_for_again_after_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
