@@ -31,7 +31,7 @@ class Streams(Protocol):
 
 
 class SeededStreams:
-    """A draw is a pure function of (seed, repeat, site, purpose, t): replayable, hence never private.
+    """A draw is a pure function of (seed, repeat, site, purpose, t). It is replayable, so never private.
 
     Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The generator
     is Philox. The first four values determine its key, and the round determines its counter. Only one thread

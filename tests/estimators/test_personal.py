@@ -111,14 +111,14 @@ def test_personal_model_is_labelled_and_can_be_neither_scored_nor_certified(
     joint: Any, tmp_path: Path
 ) -> None:
     own = joint.personalise(X[:300], ODD[:300])
-    with pytest.raises(ParameterError, match="neither it nor a score of it may leave"):
+    with pytest.raises(ParameterError, match="the model and its scores must not leave"):
         tt.private_score(own, X, Y, epsilon=1.0, public=True)
     tt.save_model(own, tmp_path / "own.json")
     text = (tmp_path / "own.json").read_text()
     assert "not to be shared" in text and "certificate" not in text and "strength" not in text
     loaded = tt.load_model(tmp_path / "own.json")
     assert loaded.certificate_ is None and np.array_equal(loaded.predict(X), own.predict(X))
-    with pytest.raises(ParameterError, match="neither it nor a score of it may leave"):
+    with pytest.raises(ParameterError, match="the model and its scores must not leave"):
         tt.private_score(loaded, X, Y, epsilon=1.0, public=True)
     with pytest.raises(ParameterError, match="is a site's own model"):
         own.personalise(X, Y)

@@ -208,7 +208,7 @@ def run_attack(
 
 def _check_exact(tables: Tables) -> None:
     if tables.on_output:
-        raise ParameterError("`method` must release its minimisers as they are: no primal or output noise.")
+        raise ParameterError("`method` must release its minimisers without primal noise and output noise.")
 
 
 def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:

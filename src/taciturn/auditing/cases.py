@@ -33,7 +33,7 @@ _D = 1.0 / (_ETA * _B)  # how far the noise moves under _ETA if one of _B record
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One site's run on either of two neighbouring data sets, and what the observer sends it.
+    """One site's run on either of two neighbouring data sets, and the messages of the observer.
 
     old, new : the record in the old data set, and the record that replaces it in the new one; each has norm
         at most 1.

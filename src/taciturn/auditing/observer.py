@@ -1,4 +1,4 @@
-"""The observer of an audit, who computes the exact density of a transcript and its path without noise.
+"""The observer of an audit. It computes the exact density of a transcript, and the transcript without noise.
 
 A transcript contains everything that a site broadcast, (rounds, runs, d). The observer knows the method, all
 records except one, and the neighbours' messages. So it can compute the site's state from the released

@@ -1,4 +1,4 @@
-"""An audit of the paper's method in whitened coordinates: rounds that release moments, then paper's rounds.
+"""An audit of the paper's method in whitened coordinates: first the moments of the rows, then the rounds.
 
 The observer is the site's only neighbour. It sends last in the rounds of the moments, so it chooses the
 totals and thereby the coordinates. It makes the totals 0, so that rows are long and are clipped to norm 1.

@@ -1,4 +1,4 @@
-"""`taciturn budget show ledger.sqlite`: what all runs on the same records cost together, and what is left."""
+"""`taciturn budget show ledger.sqlite`: show the cost of all runs on the same records, and what is left."""
 
 from __future__ import annotations
 

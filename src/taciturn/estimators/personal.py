@@ -1,7 +1,7 @@
 """A site's own model: it minimises the mean loss of the site's rows + (a/2) ||f - f_joint||^2.
 
 The joint model was already released, so using it costs no extra privacy. The site's rows are used without
-noise, so neither the own model, nor its strength `a`, nor any score of it may leave the site.
+noise, so the own model, its strength `a` and all its scores must not leave the site.
 """
 
 from __future__ import annotations

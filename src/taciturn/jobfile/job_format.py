@@ -94,12 +94,12 @@ class MapFacts(Facts):
 
 
 class Job(Facts):
-    """A question that several sites answer together, and what it may cost.
+    """A task for several sites, and its privacy budget.
 
-    kind : what is asked; "train" learns a model. Every other kind has its keys in a table of its
-        name, such as `[describe]`; "several" has a list of `[[questions]]`, each with its `kind`, which
+    kind : "train" learns a model; every other kind is a question, with its keys in a table of the same
+        name, such as `[describe]`. "several" has a list of `[[questions]]`, each with its `kind`; they
         share one budget.
-    epsilon, delta : what the whole run may cost any one record, or person.
+    epsilon, delta : the largest cost of the whole run for any one record, or person.
     large_delta : allows a delta above 1 / (number of records or persons).
     colluding : how many of the other sites may collude; by default all of them.
     unit, person : what the guarantee protects; "person" needs the column with the person's id. All rows of
@@ -281,7 +281,7 @@ def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keys(entries: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Every key of a job; those of a site as `sites.key`, with the number of that site."""
+    """Every key of a job; a key of a site is `sites.key`, with the number of the site."""
     yield from ((key, 0) for key in entries)
     sites = entries.get("sites")
     for k, site in enumerate(sites if isinstance(sites, list) else []):

@@ -1,4 +1,4 @@
-"""owner.toml, beside a job: where the rows are, how the files are written, and what may be spent on them.
+"""owner.toml, a file beside a job: where the rows are, the format of their files, and their budget.
 
 It belongs to the owner of all tables of a job that `taciturn train` runs on one machine. A site of a
 network has its own site.toml instead.
@@ -25,7 +25,7 @@ OWNER = "owner.toml"
 
 
 class CsvFacts(Facts):
-    """How the CSV files are written: `csv = {separator = ";", decimal = ",", encoding = "latin-1"}`."""
+    """The format of the CSV files: `csv = {separator = ";", decimal = ",", encoding = "latin-1"}`."""
 
     separator: str = ","
     decimal: str = "."
@@ -101,9 +101,9 @@ def _as_table(entry: Any) -> Any:
 class OwnerFile(Facts):
     """The keys of owner.toml.
 
-    rows : for the name of each site its file, or `{ data = "south.csv", csv = { separator = ";" } }`, or
+    rows : for each site, by name, its file, or `{ data = "south.csv", csv = { separator = ";" } }`, or
         `{ database = { url = "...", query = "SELECT ..." } }`.
-    csv : how the CSV files are written; a site may have different settings.
+    csv : the format of the CSV files; a site may have different settings.
     budget : a file to which each run on these rows is charged, in full and in advance; see `taciturn.Budget`.
     """
 
@@ -113,12 +113,12 @@ class OwnerFile(Facts):
 
 
 def read_owner(job: Path, names: list[Any]) -> OwnerFile:
-    """The owner's file beside a job whose sites are called `names`; it must name the rows of each of them."""
+    """Read the owner's file beside a job with the sites `names`; it must state where each site's rows are."""
     path = job.parent / OWNER
     if not path.exists():
         lines = ", ".join(f'{name} = "{name}.csv"' for name in names)
         raise ParameterError(
-            f"{path}: is missing. It must give the file of rows of each site in {job.name}: "
+            f"{path}: is missing. It must name the file with the rows of each site in {job.name}: "
             f"rows = {{ {lines} }}."
         )
     found = read_file(path, OwnerFile)

@@ -67,7 +67,7 @@ def _certificate(path: Path, delta: float) -> Certificate:
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.ledger.disk import SqliteLedger
 
-    with SqliteLedger(path) as ledger:  # not readonly: this must fail while a running run holds the lock
+    with SqliteLedger(path) as ledger:  # not read-only, so that it fails while another run holds the lock
         return Certificate.from_ledger(ledger, delta=delta)
 
 
@@ -82,7 +82,7 @@ def set_aside(folder: Path) -> None:
             with SqliteLedger(path) as ledger:
                 charged = ledger.head.rows > 1
         number = 1
-        while (kept := folder / f"ledger-{number}.sqlite").exists():  # a file may have been removed
+        while (kept := folder / f"ledger-{number}.sqlite").exists():  # numbers may have gaps
             number += 1
         path.rename(kept) if charged else path.unlink()
     (folder / (LEDGER + ".lock")).unlink(missing_ok=True)

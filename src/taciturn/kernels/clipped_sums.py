@@ -1,7 +1,7 @@
 """Compiled sums of psi Z over the rows Z, where psi is the clipped slope of the logistic loss.
 
 psi = weight sigma(-z) min(1, a / sigma(|z|)), z = Z f, where sigma is the logistic function. The rows of a
-group are summed in plain floats. The sums of the groups are added by compensated summation, which collects
+group are summed in ordinary floats. The sums of the groups are added by compensated summation, which collects
 the rounding errors in `lost`; so the error of the result does not grow with the number of rows.
 """
 

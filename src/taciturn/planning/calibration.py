@@ -37,7 +37,7 @@ from ..privacy.noise import NOISES
 
 _ROOM = 1e-6  # the share of the budget that is reserved for rounding the schedules to a few digits
 _CLOSE = 1 + 2e-4  # bisection stops when (upper factor) / (lower factor) is at most this
-_COARSE = bounds.ORDERS[::8]  # Renyi orders of the first bisection; the second uses all near the best
+_COARSE = bounds.ORDERS[::8]  # Renyi orders of the first bisection; the second uses all orders near the best
 _LARGEST = 1e30
 _PASSES, _NEARLY = 12, 1.01  # iterations for a Gaussian factor, and the ratio at which it has converged
 
@@ -124,7 +124,7 @@ def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
 
 
 def _distinct(draft: Draft, epsilon: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """(one site of each group of equal sites, the group of each site): a group needs one bisection."""
+    """Group equal sites, which share a bisection: (one site of each group, the group of each site)."""
     table = np.column_stack([draft.samples, draft.degree, epsilon, draft.eta, draft.relative])
     _, first, back = np.unique(table, axis=0, return_index=True, return_inverse=True)
     return first, back.reshape(-1)
@@ -192,8 +192,8 @@ def quick_factors(
 ) -> Array:
     """A fast approximation of the factors that `calibrate` finds, for searches over many shapes.
 
-    D, x : (..., rounds), how far one record moves a release, and its effect on the Jacobian; the result is
-        (...), inf if no factor is enough.
+    D, x : how far one record moves a release, and the effect of one record on the Jacobian, both
+        (..., rounds). The result is (...), inf if no factor is enough.
 
     For Gaussian noise, a few iterations account for x. For norm noise, the result is the smaller of the pure
     factor and the factor of Gaussian noise with the same variance.
@@ -229,7 +229,7 @@ def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Ar
 
 
 def _renyi_factors(D: Array, x: Array, relative: Array, epsilon: Array, delta: float, K: int) -> Array:
-    """The factor from Renyi divergences at the best of some orders; they include the Jacobian's cost."""
+    """The factor from Renyi divergences, with the Jacobian's cost included, at the best of some orders."""
     q = _COARSE
     move = np.sum((D / relative) ** 2, axis=-1)[..., None]
     bent = np.sum(bounds.jacobian_renyi(q, x[..., None]), axis=-2)

@@ -1,4 +1,4 @@
-"""plan: choose a method, its noise and its rounds, such that the certificate is within a given budget."""
+"""plan: choose a method, its noise and its rounds, so that the certificate is within a given budget."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ def plan(
     data_norm : X, the public bound on the norm of every row; 1 by default.
     seed : the seed for the proxy rows and the runs on them, 0 by default; the same seed gives the same plan.
     large_delta : allows a delta above 1 / (number of all records or persons).
-    unit : what the guarantee protects: one record; or one person with all of the person's rows, of which
-        there may be any number, but at one site only. The unit "person" needs Gaussian noise or `colluding`.
+    unit : what the guarantee protects: one record; or one person with all rows of that person. A person may
+        have many rows, but only at one site. The unit "person" needs Gaussian noise or `colluding`.
     whiten : True first learns better (whitened) coordinates from noisy moments of the rows; False does not.
         By default masked descent learns them if they are expected to help; penalty perturbation does not.
     baseline : by default, effort "full" also computes the loss without privacy on the public rows. False

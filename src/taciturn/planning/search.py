@@ -67,7 +67,7 @@ def _best(scores: Array) -> int:
 
 
 def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
-    """The shapes, best first; but first comes the one with fewest rounds within `slack` of the best."""
+    """The shapes, best first. But of the shapes within `slack` of the best, the shortest run comes first."""
     if not ranked:
         return []
     good = [shape for score, shape in ranked if score <= slack * ranked[0][0]]

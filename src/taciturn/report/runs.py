@@ -33,7 +33,7 @@ def from_runs(
     ----------
     runs : results of `simulate`, keyed by the names of their curves.
     delta : the delta of the stated (epsilon, delta).
-    graph : the network to draw; by default the one that the first run recorded.
+    graph : the network to draw; by default the network that the first run recorded.
     provenance : further facts about the origin of the numbers, such as the checksum of the data.
     """
     if not runs:
@@ -111,7 +111,7 @@ def graph_of(settings: Mapping[str, Any]) -> Graph | None:
 
 
 def _settings(each: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings that all runs share, then those of each run."""
+    """The settings that all runs share, then the other settings of each run."""
     plain = {
         name: {key: _shown(key, value) for key, value in facts.items() if key not in _ELSEWHERE}
         for name, facts in each.items()

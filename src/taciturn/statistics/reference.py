@@ -41,7 +41,7 @@ def fit_without_noise(
             move = np.linalg.solve(H, Z.T @ psi)
         except np.linalg.LinAlgError:
             raise DataError(
-                "`X` must not have columns that depend on each other, nor predict `y` perfectly."
+                "`X` must have independent columns, and must not predict `y` perfectly."
             ) from None
         f += move
         if float(np.max(np.abs(move))) <= _CLOSE * (1.0 + float(np.max(np.abs(f)))):

@@ -35,7 +35,7 @@ def strength(epsilon: float, delta: float, sites: int, colluding: int | None) ->
 
 
 def hessian_noise(program: Regression, units: int, power: float) -> float:
-    """The largest eigenvalue of the noise in the Hessian, divided by that of the largest possible Hessian."""
+    """The largest eigenvalue of the Hessian's noise, divided by the largest possible one of the Hessian."""
     d = program.dimension
     std = math.sqrt(2.0) * program.clip**2 * d / (units * power * math.sqrt(HESSIAN_SHARE))
     return math.sqrt(2.0 * d) * std

@@ -37,7 +37,7 @@ _STEPS = (BoundedEncoder, FeatureMap, PlainColumns, RowClipper)
 def model_marks(clf: Any, *, public: bool, simulated: bool) -> tuple[str, ...]:
     """The certificate's marks about the model; raises if the model is neither public nor certified."""
     if hasattr(clf[-1] if isinstance(clf, Pipeline) else clf, "strength_"):
-        raise ParameterError("`clf` is a site's own model; neither it nor a score of it may leave the site.")
+        raise ParameterError("`clf` is a site's own model; the model and its scores must not leave the site.")
     if public:
         return (PUBLIC,)
     certificate = _certificate(clf) if _is_ours(clf) else None

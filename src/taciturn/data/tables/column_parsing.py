@@ -173,9 +173,9 @@ def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
 
 
 def _held(word: str) -> str | None:
-    """A text as a column of numbers or booleans stores it; None if two texts could become the same number.
+    """The text of a category after a column of numbers or booleans stored it; None if it may be ambiguous.
 
-    This happens to large whole numbers, because a column with a missing cell is stored as floats.
+    Two large whole numbers can become equal, because a column with a missing cell is stored as floats.
     """
     held = _retyped(word)
     number = math.nan if _is_truth(word) else read_number(held)

@@ -173,7 +173,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _encoded(
     schema: Schema, expansion: Expansion | None, made: dict[str, Any], bound: dict[str, Any], columns: Columns
 ) -> Array:
-    """The rows of some records."""
+    """Encode some records, given as parsed columns, as rows."""
     if expansion is None:
         worst = math.sqrt(len(schema) + made["intercept"])
         return bound_rows(encode(schema, columns, **made), worst=worst, **bound)

@@ -34,7 +34,7 @@ class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The rows."""
+        """The rows of the table as numbers."""
         return np.nan_to_num(self._numbers(X), nan=0.0, posinf=1e300, neginf=-1e300) if _is_table(X) else X
 
     def unread_cells(self, X: Any) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ Places = NDArray[np.int64]
 class ManySites:
     """The objectives of consecutive sites, and the states of their solvers between rounds.
 
-    A site's result has the same bits as from `minimise`, whichever other sites are solved together with it.
+    A site's result has the same bits as from `minimise`; it does not depend on the other sites.
     """
 
     def __init__(self, objectives: Sequence[LocalObjective]) -> None:

@@ -52,7 +52,7 @@ class RayEngine:
         Checkpoint.at(self.checkpoint or "", self.every)
 
     def run(self, setup: Setup, *, show: bool | None = None) -> Run:
-        """Run all rounds of `setup`. The vectors equal those of the local engine to the last bit."""
+        """Run all rounds of `setup`. The local engine gives the same vectors, to the last bit."""
         if setup.seed is None:
             raise ParameterError(
                 "`seed` must be given on a cluster: secret noise cannot be drawn again when a worker is lost."
