@@ -222,4 +222,4 @@ def test_a_certificate_names_a_filter_only_if_charges_may_react_to_the_run(order
     for site in range(3):
         ledger.charge(Charge(site, 1, 0.5, 3.0))
     told = Certificate.from_ledger(ledger, DELTA).to_json()
-    assert ("Renyi filter at an order" in told) == named
+    assert ("A Renyi filter limits their sum" in told) == named

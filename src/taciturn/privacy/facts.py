@@ -28,7 +28,7 @@ UNITS = ("record", "person")
 STARTS = ("zeros", "random")
 PLACES = ("process", "folders", "network")
 """Where the rows of a real run were: all in one process; on one machine, each site's rows in their own folder
-and read by their own process; or each site's on its own machine, as far as the network addresses show."""
+and read by their own process; or on one machine per site, as far as the network addresses show."""
 _MOST_ORDER = 1e5
 _LONGEST = 300
 _STEPS = 2.0**52  # floats represent every whole number up to this one
@@ -53,7 +53,7 @@ class RunFacts:
     C, regularization : the weight of the loss and rho.
     regularized : False if any coordinate, such as an intercept, is not regularised; then m = 2 eta V.
     data_norm : X, the public bound on ||x||.
-    output_noise : kind of noise added to the minimiser before its release; None: "idealised", or "primal".
+    output_noise : kind of noise added to the minimiser before its release; None if idealised or "primal".
     tol : how far a released minimiser may be from the exact one, ||gradient|| / m, rounding errors included.
     grid, clip : step of the grid that releases are rounded to; bound on entries sent and received; or None.
     integers : whether the last noise was drawn exactly, as whole numbers of grid steps: discrete Gaussian
@@ -131,7 +131,7 @@ class RunFacts:
             if not self.mechanism.inside:
                 raise ParameterError(
                     f"`output_noise` must be None for method {self.method!r}; got {self.output_noise!r}: its "
-                    "noise, if it has any, is on the output already."
+                    "noise, if any, is already on the output."
                 )
         for name in ("regularized", "simulated", "integers"):
             if not isinstance(getattr(self, name), bool):
@@ -202,7 +202,7 @@ class RunFacts:
             raise ParameterError("`integers` needs noise on the output, or primal noise.")
         if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
             raise ParameterError(
-                f"`grid` must be a power of 2 in a real run, and `clip` given; got {self.grid}, {self.clip}."
+                f"`grid` must be a power of 2 in a real run, with a `clip`; got {self.grid}, {self.clip}."
             )
         if not self.clip / self.grid <= _STEPS:
             raise ParameterError(

@@ -29,7 +29,7 @@ and q q' for |q| <= 1.
 _PARTS = (MOMENTS, SQUARES, GRADIENT, COUNTS, VECTORS, ALIGNED, WHITENED, CLIPPED)
 
 OF_ROWS = LossFacts("logistic", 1.0, 0.25)
-"""The stand-in for a loss where only rows are summed: moments of the rows do not depend on the labels."""
+"""The loss to state where only rows are summed: moments of the rows depend on no loss and no labels."""
 
 LEAST_STD = 8.0  # grid units: with this std or more, a sum of discrete Gaussians is a discrete Gaussian
 

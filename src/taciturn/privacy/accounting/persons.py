@@ -1,8 +1,8 @@
 """The bounds for a person with several rows, which are weighted so that together they count as one row.
 
 Replacing all rows of a person moves every sum, minimiser and noise no further than replacing one row. Only
-the Jacobian of the noise map (see `bounds`) differs: its change has several eigenvalues. Their sum is at most
-the only eigenvalue of the change by one row.
+the Jacobian of the noise map (see `bounds`) differs: its change is a matrix with several eigenvalues. Their
+sum is at most the only eigenvalue of the change by one row.
 """
 
 from __future__ import annotations

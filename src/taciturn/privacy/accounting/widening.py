@@ -52,8 +52,8 @@ def widening(shape: str, w: ArrayLike) -> Array:
 
 @cache
 def _lines(shape: str) -> tuple[Array, Array, Array]:
-    """w at the nodes; then, indexed by the number of nodes to the left, V at the next node and the least V/w
-    at the nodes to the left."""
+    """Three arrays: w at the nodes; and for each number of nodes to the left of a point, V at the next node
+    and the least V/w at these nodes."""
     w, V = np.array(NODES[shape]).T.copy()
     return w, np.append(V, np.inf), np.append(np.inf, np.minimum.accumulate(V / w))
 

@@ -103,8 +103,8 @@ def theorems(claims: Claims) -> list[str]:
             that was fixed before the run.""": reacting,
         """Persons: the rows of a person are weighted so that together they count at most as one row. So all
             of them together move a result by no more than one row can.""": person,
-        """Persons: the rows of a person change the Jacobian of the noise map by several eigenvalues. Their
-            sum is at most the sum for one record.""": person and inside,
+        """Persons: replacing the rows of a person changes the Jacobian of the noise map. The change has
+            several eigenvalues, and their sum is at most the sum for one record.""": person and inside,
     }
     return _said(texts)
 

@@ -19,8 +19,8 @@ from .pricing import Planned
 
 ORIGIN = "_budget_origin"
 Origin = tuple[str, str]
-"""The block in which an estimator was pickled: the budget's file and the block's name. An empty file means
-outside of any block; a name without a file means in a call that may come from that block, which had ended."""
+"""Where an estimator was pickled: the budget's file and the block's name. Both are empty outside of all
+blocks. A name without a file: in a call that may come from this block, which had already ended."""
 OUTSIDE: Origin = ("", "")
 _settled: ContextVar[list[Budget | None] | None] = ContextVar("settled", default=None)
 

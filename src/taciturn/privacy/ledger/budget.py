@@ -276,7 +276,7 @@ os.register_at_fork(after_in_child=_leave_after_fork)
 
 
 def describe_run(run: BudgetRun) -> str:
-    """One line: the run's own cost, the colluders it holds against, its marks, and whether it finished."""
+    """One line: the run's own cost, the assumed colluders, its marks, and whether it finished."""
     end = "" if run.finished else "; not finished, but charged"
     marks = "".join(f"; {mark}" for mark in run.marks)
     return f"epsilon = {format_cost(run.cost.alone)} by itself, {run.against}{marks}{end}"

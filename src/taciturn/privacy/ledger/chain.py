@@ -119,7 +119,7 @@ def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[l
     head, seen, bodies = EMPTY, at_least is None or at_least == EMPTY, []
     for seq, site, t, text, stated in db.execute("SELECT seq, site, t, body, hash FROM ledger ORDER BY seq"):
         if seq != head.rows or stated != _link(head.digest, str(text)):
-            raise LedgerError(f"the ledger was altered: row {head.rows} does not follow from the one before.")
+            raise LedgerError(f"the ledger was altered: row {head.rows} does not follow from the row before.")
         head = Head(head.rows + 1, stated)
         body = json.loads(text)
         if (site, t) != (body.get("site"), body.get("t")):

@@ -29,7 +29,7 @@ _LONGEST_START = 60.0  # seconds that the end of a block waits for processes tha
 _alive_at_end: weakref.WeakSet[Any] = weakref.WeakSet()
 """Threads and tasks, those that they started since, and the queues that they hold."""
 _ended = [""]
-"""The name of the block that ended last in this process, or in the one that it was forked from."""
+"""The name of the block that ended last in this process, or in its parent before the fork."""
 _in_flight: set[Any] = set()
 """Processes whose `start` has not returned: the operating system may show them as younger than the block."""
 _left: ContextVar[str] = ContextVar("left", default="")

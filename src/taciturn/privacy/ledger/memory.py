@@ -182,7 +182,7 @@ def _check_total(run: RunFacts, samples: Sequence[int]) -> None:
     known = sum(samples) if run.sites_per_person == 1 else max(samples)
     whole = len(samples) == run.sites and run.sites_per_person == 1
     if stated is None or known > stated or (whole and known != stated):
-        raise ParameterError(f"`{name}` must be the number at all sites, which hold {known}; got {stated}.")
+        raise ParameterError(f"`{name}` must be the total of all sites; these hold {known}; got {stated}.")
     if run.largest is None or run.largest < max(samples):
         raise ParameterError(
             f"`largest` must be at least {max(samples)}, the number at one site; got {run.largest}."
@@ -230,7 +230,7 @@ def _check_masked(run: RunFacts, site: SiteFacts, charge: Charge) -> None:
         raise ParameterError(f"the charge of a sum has only `site`, `t` and `scale`; see round {charge.t}.")
     if charge.scale != planned:
         raise ParameterError(
-            f"`scale` must be what the facts state, {planned:g}; got {charge.scale:g} at t={charge.t}."
+            f"`scale` must be {planned:g}, as the facts state; got {charge.scale:g} at t={charge.t}."
         )
 
 
