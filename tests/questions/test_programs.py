@@ -164,7 +164,7 @@ def test_program_in_a_separate_process_gives_the_same_result(installed):
         ("Wide", "must have at most 10,000,000 numbers"),
         ("Greedy", "failed: .*Error"),
         ("Gone", "its process ended without an answer"),
-        ("Code", "must be an installed one"),
+        ("Code", "must be installed code alone"),
         ("Deep", "not nested too deeply|RecursionError"),
         ("Longer", "`length` of step 'a' must be 2"),
         ("Heavy", "must compute at most 1,000 numbers for a row"),

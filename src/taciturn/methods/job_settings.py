@@ -55,7 +55,7 @@ class JobSettings(ABC):
 
     @abstractmethod
     def prepare(self, number: int, own: Mapping[str, Any], *, real: bool) -> SitesMethod:
-        """The prepared run of site `number`. `own` has this site's schedules; it knows no other site's."""
+        """The prepared run of site `number`. `own` has this site's schedules; those of others are unknown."""
 
     def gaps(self, own: Mapping[str, Any]) -> list[str]:
         """The conditions of the paper's theorems that a site's own schedules do not meet."""

@@ -70,7 +70,7 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
         sums = fix_noise(plans, mu=mu, pairs=pairs, colluding=None)
     noise = tuple(entry.grid * entry.std * math.sqrt(network.total) for entry in sums)
     whole = strength(network.units, network.total, mu)
-    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1: so that the last release whitens too
+    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1, so that the last release whitens too
     return SumTables(sums, pairs, None, program, network.units, largest)
 
 
@@ -249,7 +249,7 @@ class PreparedWhitened(PreparedADMM):
         return WhitenedSite(sums.number, self, lambda at: self.node_at(at, [rows], seed), sums, links)
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """Facts and charges of these rounds; moments sent k times count with sqrt(k) their sensitivity."""
+        """Facts and charges of these rounds; moments sent k times have sqrt(k) times the sensitivity."""
         times, m = Counter(rounds), self.moments.rounds
         sums = list(run.sums)
         for k, one in enumerate(sums):

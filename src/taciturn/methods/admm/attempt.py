@@ -25,7 +25,7 @@ from ..base import Audience, Links
 from .averaging import network_average
 from .node import Node, NodeState
 
-EDGE = 0.75  # share of the clip; noise alone brings a few entries of a vector this far, but not half of them
+EDGE = 0.75  # a share of the clip: noise alone moves a few entries of a vector this far, but not half of them
 
 
 class UnmaskedSite:

@@ -1,9 +1,9 @@
 """Float limits: the smallest tolerance that floats can certify for a site's minimiser, whatever it receives.
 
 A failed solve would reveal facts about the rows that no noise hides. So a real run begins only if floats
-certify `tol` for every history, the linear term from sent and received vectors, up to `history_limit`. A
-round with a larger history is not started. An observer knows these vectors, so that reveals nothing new. A
-solve can then fail only if its noise is longer than `longest_noise`.
+certify `tol` for every history up to `history_limit`. A history is the linear term of the sent and received
+vectors. A round with a larger history is not started; this reveals nothing new, because an observer knows
+these vectors. A solve can then fail only if its noise is longer than `longest_noise`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..base import Network
 from .tables import Tables
 
 _U = 2.0**-53
-_HISTORY = 4.0  # in units of clip sqrt(d): a round's messages use at most 1; lam, a sum over rounds, the rest
+_HISTORY = 4.0  # in units of clip sqrt(d): at most 1 for a round's messages, the rest for lam, their sum
 TAIL = 1e-18
 """The probability that a noise vector is longer than `longest_noise`."""
 

@@ -160,8 +160,8 @@ class PenaltyPerturbation(Release):
             return super().prepare(network, rounds, options)
         if checks.whole("rounds", rounds) <= MOMENT_ROUNDS:
             raise ParameterError(
-                f"`rounds` must be at least {MOMENT_ROUNDS + 1} with `whiten`, whose first {MOMENT_ROUNDS} "
-                f"release moments of the rows; got {rounds}."
+                f"`rounds` must be at least {MOMENT_ROUNDS + 1} with `whiten`, because the first "
+                f"{MOMENT_ROUNDS} release moments of the rows; got {rounds}."
             )
         return PreparedWhitened.of(super().prepare(network, rounds - MOMENT_ROUNDS, options), self.whiten)
 

@@ -75,7 +75,7 @@ class Strength:
 class Coordinates:
     """The coordinates x~ = W'x of a row x, and the bounds on the length of x~.
 
-    W : (d, d).   K : the effective dimension.   kappa, q, cap : q = kappa sqrt K bounds the length of x~,
+    W : (d, d).   K : the effective dimension.   kappa, q, cap : q = kappa sqrt K bounds the length of x~, and
         cap = min(4 q sqrt K, 2 K) its weighted square in the next moments. At first q and cap are 1.
     mean : the mean of the original rows; zeros if no column is constant.
     levels : the second moments along the coordinates; empty until the last release.

@@ -88,7 +88,7 @@ class Descent(PublicHalf):
     def query(self, state: DescentState) -> Array | None:
         """The point of the next gradient; None if the next sum is the moments of the rows."""
         if state.t == 1 and np.any(state.y):
-            raise ParameterError("`state` must be 0 in round 2: its noise is fixed for the slopes at 0.")
+            raise ParameterError("`state` must be 0 in round 2: the noise is set for the slopes at 0.")
         return None if state.t == 0 else state.y
 
     def result(self, state: DescentState) -> Array:
@@ -127,7 +127,7 @@ class Descent(PublicHalf):
         return new, _within(new + step_size.MOMENTUM * (new - x)), f, sum_y, sum_g
 
     def _damping(self, shape: Shape, step: int, bends: list[float], mean_y: Array, mean_g: Array) -> float:
-        """p_t, chosen so that all steps together descend for the time with the least predicted loss."""
+        """p_t, set so that the total time of all steps is the time with the least predicted loss."""
         weight, variance = 0.5 * step * (step + 1.0), 0.0
         for k in range(1, step + 1):
             part = k * self.noise[k] / weight
@@ -139,7 +139,7 @@ class Descent(PublicHalf):
         whole = self.noise[-1] / math.sqrt(self.steps)
         levels = np.concatenate([bend * shape.all_levels + reg for bend in bends])
         time = step_size.run_time(levels, tau, whole)
-        return self.steps / ((1.0 - step_size.MOMENTUM) * time)  # momentum: steps 1 / (1 - beta) as long
+        return self.steps / ((1.0 - step_size.MOMENTUM) * time)  # momentum: 1 / (1 - beta) times longer steps
 
 
 def _solve(shape: Shape, bends: list[float], p: float, g: Array) -> Array:

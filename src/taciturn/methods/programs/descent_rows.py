@@ -18,7 +18,7 @@ from ...privacy.sums import SumFacts
 from ..sums.sum_noise import Integers
 from ..sums.sums import to_integers
 
-_CLOSE = 1e-12  # by this much (rounding), entries of a constant column may differ from its public value
+_CLOSE = 1e-12  # entries of a constant column may differ from its public value by this much (rounding)
 
 
 class Share(ABC):
@@ -123,7 +123,7 @@ def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, con
 
 
 def triangle(gram: Array) -> Array:
-    """The upper triangle row by row, off-diagonal entries times sqrt 2: its norm is that of the matrix."""
+    """The upper triangle row by row, off-diagonal entries times sqrt 2, to keep the matrix norm."""
     scaled = np.triu(gram, 1) * math.sqrt(2.0) + np.diag(np.diagonal(gram))
     return scaled[np.triu_indices(len(gram))]
 

@@ -4,10 +4,10 @@ These are pure functions of released numbers and public facts, so they cost no p
 budget over the releases is fixed in advance. Each function is a fixed sequence of operations, so that every
 site gets the same bits.
 
-The public curvature moves all gradients so far to one point. The rule finds the scale tau of the solution
-that explains these gradients best. Tau, the levels (eigenvalues of the second moments) and the known noise
-give the time of least predicted loss. The final model is one more step, from the mean point with the mean
-gradient; this step needs no release.
+The rule converts all gradients so far to one point, with the public curvature. It finds the scale tau of the
+solution that explains these gradients best. Tau, the levels (eigenvalues of the second moments) and the known
+noise give the time of least predicted loss. The final model is one more step, from the mean point with the
+mean gradient; this step needs no release.
 """
 
 from __future__ import annotations

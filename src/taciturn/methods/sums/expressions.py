@@ -293,7 +293,7 @@ class Installed(Expression):
 
     def of(self, X: Array, values: Values) -> Array:
         raise ParameterError(
-            "`expression` must be an installed one, not part of another; its program must have `private`."
+            "`expression` must be installed code alone, and its program must have `private`."
         )
 
 

@@ -71,7 +71,7 @@ class PreparedSums(SitesMethod):
         return SumsSite(number, tables, half, streams_of(seed), tuple(samples), places)
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """Facts and charges of these rounds; if a round was sent twice, as if all other sites colluded."""
+        """Facts and charges of these rounds. For a round sent twice, all others count as colluding."""
         colluding = None if len(set(rounds)) < len(rounds) else run.colluding
         sums = tuple(replace(run.sums[t - 1], t=k) for k, t in enumerate(rounds, start=1))
         return replace(run, rounds=len(sums), sums=sums, colluding=colluding), self._renumbered(rounds)

@@ -249,7 +249,7 @@ class Regression(Program):
         """Coordinates in which rows vary equally, as far as the noise allows.
 
         A level may be lower than in earlier moments only because the rows of a rare category now have lower
-        weights. Such a direction is not stretched again, which would lower these weights further.
+        weights. Such a direction is not stretched again, because that would lower these weights further.
         """
         noise = released.std * state.square
         levels, vectors, _ = cleaned(released.values * state.square, noise, 0.0, _FLOOR)

@@ -53,7 +53,7 @@ class RegressionFit:
 def fit_regression(program: Regression, state: RegressionState, units: int) -> RegressionFit:
     """The estimate after the last sum."""
     if state.hessian is None or state.meat is None:
-        raise ValueError("`state` must be that after the last sum.")
+        raise ValueError("`state` must be the state after the last sum.")
     H, V, std = state.hessian.values, state.meat.values, state.hessian.std
     used = _late_scores(program, state)
     weights = [1.0 / (one.std * one.std) for one in used]
