@@ -86,7 +86,7 @@ class Spread:
         return self.estimate(other + float(np.sum(counts * gradient)), gradient, counts)
 
     def ratio(self, counts: Array, upper: Array, lower: Array) -> Estimate:
-        """sum upper c / sum lower c, for weights between 0 and 1; NaN (0 to 1) if the noise is too large."""
+        """sum upper c / sum lower c, for weights between 0 and 1; NaN, with interval (0, 1), if too noisy."""
         top, bottom = float(np.sum(counts * upper)), float(np.sum(counts * lower))
         if bottom <= 2 * self.sigma * math.sqrt(float(np.sum(lower**2))):
             return Estimate(math.nan, 0.0, 1.0)

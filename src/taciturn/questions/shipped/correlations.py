@@ -202,7 +202,7 @@ def _estimate(
 
 
 def _mean(mean: float, variance: float, noise: float, units: int, z: float) -> Estimate:
-    """A mean on the scale of [-1, 1]; the noise off the diagonal is the diagonal's divided by sqrt 2."""
+    """A mean on the scale of [-1, 1]; off the diagonal, the noise is smaller by a factor of sqrt 2."""
     half = z * math.sqrt(max(variance, 0.0) / units + noise * noise / 2)
     return Estimate(_inside(mean), _inside(mean - half), _inside(mean + half))
 

@@ -46,7 +46,7 @@ class NamedModel(Facts):
 class Evaluate(CountsQuestion):
     """The keys of kind "evaluate".
 
-    model : a model.json from `taciturn train` or from a site. Its training was charged at that time.
+    model : a model.json from `taciturn train` or from a site. Its training has already been charged.
     by : a category or a boolean of the schema, or "site": also compute a score for each value, or each site.
     bins : the number of bins of a score between 0 and 1; it must be even. More bins give finer but noisier
         results.
