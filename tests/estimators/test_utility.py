@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import taciturn as tt
-from taciturn.core.errors import DataUnavailable
 
 NUMBERS = Path(__file__).resolve().parents[2] / "docs" / "utility.json"
 OURS, MASKED = "taciturn, trusting nobody", "masked descent"
@@ -46,12 +45,9 @@ def test_utility_target_is_met(table):
         assert price(table, OURS) < 0.7 * price(table, name)
 
 
-def test_five_lines_give_what_the_table_says(table, adult_files):
-    try:
-        adult = tt.data.load_adult(scaling="public")
-    except DataUnavailable as reason:
-        pytest.skip(str(reason))
-    X, y, test = adult.X, adult.y, adult.test
+def test_five_lines_give_what_the_table_says(table, adult):
+    public = tt.data.load_adult(scaling="public")  # the fixture has fetched the files
+    X, y, test = public.X, public.y, public.test
     clf = tt.PrivateLogisticRegression(epsilon=1.0, delta=1e-5, sites=5).fit(X[~test], y[~test])
     own = table[OURS]
     assert abs(clf.score(X[test], y[test]) - own["accuracy"]) < 6 * own["accuracy_std"] + 0.002

@@ -23,6 +23,7 @@ from ..core.errors import (
     PrivacyLeakWarning,
 )
 from ..core.types import Array, LazyRows
+from ..data.assignment import SiteAssignment, assign_sites
 from ..data.features.mapped_rows import held_if_few
 from ..data.tables.clipping import clip_rows, is_sparse, row_norms, whitened_factors
 from ..data.tables.unit_ball import UnitBallScaling
@@ -39,7 +40,6 @@ from ..privacy.certificate.released import Released
 from ..privacy.facts import SiteBudget
 from ..privacy.ledger.active import ORIGIN, active_budget, join_budget, note_origin, origin_of
 from ..privacy.ledger.pricing import LEAK
-from .assignment import SiteAssignment, assign_sites
 from .charging import LedgerFile, ledger_file
 from .fitting import FitTask
 from .noise_check import warn_of_noise
@@ -230,7 +230,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         raise TypeError("use one of the estimators, not their base class")
 
     def personalise(self, X_own: Any, y_own: Any) -> Self:
-        """This site's own model: the joint model, adapted to the site's rows by as much as cross-validation
+        """This site's own model: the joint model, adapted to the site's rows as far as cross-validation
         supports.
 
         On rows of this site, the own model is often better than the joint model and than a model that was

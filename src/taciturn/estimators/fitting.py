@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.types import Array
+from ..data.assignment import SiteAssignment
 from ..data.tables.clipping import merge_entries
 from ..data.tables.dealing import row_numbers
 from ..data.tables.unit_ball import UnitBallScaling
@@ -21,7 +22,6 @@ from ..planning.request import Plan
 from ..privacy.facts import SiteBudget
 from ..runtime.one_vs_rest import run_charged
 from ..runtime.setup import Setup, prepare
-from .assignment import SiteAssignment
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,6 +13,7 @@ from ...core import checks
 from ...core.errors import ParameterError
 from ...core.formatting import format_cost
 from ...core.notebook import Picture
+from ...data.assignment import SiteAssignment
 from ...data.features.blind_choice import schema_map
 from ...data.features.mapped_rows import held_if_few
 from ...data.tables.encoder import BoundedEncoder
@@ -20,7 +21,6 @@ from ...data.tables.schema import Schema, public_columns
 from ...data.tables.table_inputs import take_columns
 from ...data.tables.unit_ball import UnitBallScaling
 from ...planning.request import PlanRequest
-from ..assignment import SiteAssignment
 from ..base import PrivateLinearModel
 from ..classifiers import PrivateLogisticRegression
 from ..regressor import PrivateHuberRegressor
