@@ -1,4 +1,4 @@
-"""The ancestors of this process, as entries that are unique (process numbers are reused).
+"""The ancestors of this process, as unique entries, because the system reuses process numbers.
 
 The ancestors are read when the package is loaded. So a worker process knows later which process started it,
 even if that process was killed in the meantime.
@@ -47,7 +47,7 @@ def clock() -> int:
 
 
 def is_started(entry: str, moment: int) -> bool:
-    """Whether the process of an entry had started at `moment` (a time of `clock`); True if it is unknown."""
+    """Whether the process of an entry had started at `moment` (a time of `clock`); True if unknown."""
     started = entry.split("-")[1]
     return not started.isdigit() or int(started) <= moment
 

@@ -162,7 +162,7 @@ def penalty_reason(request: PlanRequest) -> str:
         if getattr(request, name) not in (None, False):
             return f"`{name}` is a setting of penalty perturbation"
     if budget.delta == 0:
-        return "a pure guarantee was asked for"
+        return "a pure guarantee was requested"
     if len(set(budget.epsilon)) > 1:
         return "the sites have separate budgets"
     if type(request.loss) is not Logistic or request.outputs > 1:
@@ -172,7 +172,7 @@ def penalty_reason(request: PlanRequest) -> str:
     if request.whiten is False:
         return "`whiten` is False"
     if not _strength(request).whitening_pays(request.dimension):
-        return "the rows are too few for better coordinates"
+        return "there are too few rows to learn better coordinates"
     return ""
 
 

@@ -88,13 +88,13 @@ class TableCheck:
         for column in self.columns:
             c = column.counts
             facts[c.name] = f"{c.fit} fit, {c.moved} moved, {c.unknown} unknown, {c.missing} missing"
-            ends = (0, len(column.heights) - 1) if c.moved else ()  # with moved cells
+            ends = (0, len(column.heights) - 1) if c.moved else ()  # the outer bars contain the moved cells
             pictures[c.name] = draw_bars(column.heights, ends, label=c.name)
         facts["rows"] = f"{self.rows}, of which {self.zeros} become zeros and {self.clipped} are shortened"
         if self.support not in self.troubles:
             facts["enough rows?"] = self.support
         for k, line in enumerate(self.troubles, start=1):
-            facts[f"look at this ({k})"] = line
+            facts[f"warning {k}"] = line
         return facts_table("Check", facts, f"Nothing was spent. This is {OWNER_ONLY}.", pictures=pictures)
 
 
@@ -240,7 +240,7 @@ def _label(
     if len(known) > _CLASSES and classes is None:
         troubles.append(f"the label has {len(known)} values; if it is a number, give `target_scale`")
     elif np.count_nonzero(heights) < 2:
-        troubles.append("fewer than two classes occur among the labels, so there is nothing to tell apart")
+        troubles.append("fewer than two classes occur among the labels, so a model has nothing to separate")
     return CheckedColumn(counts, tuple(heights.tolist()[: 4 * _CLASSES]), tuple(troubles)), at < 0
 
 
@@ -254,8 +254,8 @@ def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool
     typical = float(np.median(known)) if len(known) else 1.0
     if not 0.1 <= typical <= 10:
         troubles.append(
-            f"half of the targets are above {typical:.2g} times `target_scale` in size; "
-            "choose the size of a typical target, from public knowledge"
+            f"half of the targets are larger than {typical:.2g} times `target_scale` in magnitude; "
+            "set it to the magnitude of a typical target, from public knowledge"
         )
     return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles)), ~np.isfinite(found)
 

@@ -1,4 +1,4 @@
-"""Read a figure's TOML file. An error is one line that names the file, the key and what is wrong."""
+"""Read a figure's TOML file. An error is one line that names the file, the key and the mistake."""
 
 from __future__ import annotations
 

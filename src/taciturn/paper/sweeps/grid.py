@@ -94,7 +94,7 @@ class SweepResult:
 
 
 def load_grid(path: Path) -> Grid:
-    """Read a sweep from a file. An error is one line that names the file, the key and what is wrong."""
+    """Read a sweep from a file. An error is one line that names the file, the key and the mistake."""
     _, entries = read_toml(path)
     place_own_table(entries, path.parent)
     try:
@@ -144,7 +144,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """`table` with each setting in its place; the tables on its path must exist.
+    """A copy of `table` with each setting put in its place; the tables on its path must exist.
 
     >>> place_settings({"method": {"penalty": {"start": 0.5}}}, {"method.penalty.ratio": 1.04})
     {'method': {'penalty': {'start': 0.5, 'ratio': 1.04}}}
