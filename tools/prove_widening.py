@@ -6,20 +6,20 @@ B(z, p) = E[(pZ - t)+; Z > z],
 
     E(pZ - p' - t)+ = B(-inf, p(-inf)) + integral of ( nu [(zp +- v - t)+ - (zp - t)+] -+ v B_p ) dz,
 
-upper signs for a falling p. The bracket is convex in v and 0 at v = 0, so it is largest at v = w S(p), per
-unit of |dp| = v dz. So a path is an order of the slopes p with the z at which it passes each: it passes a
-cell of slopes once, and takes at least the cell's width in the variable u with dp = S du, over w, to do so.
-Cells are chosen to take one bin of z; in every cell and bin the integrand is bounded from above, and the best
-path is found by dynamic programming. `pi` is convex, so chords between values of t lie above it; beyond the
-last t a closed form holds, with g(t) = E(Z - t)+:
+with the upper signs for a falling p. The bracket is convex in v and 0 at v = 0, so per unit of |dp| = v dz it
+is largest at v = w S(p). So a path is given by the z at which it passes each slope p. It passes every cell of
+slopes once; with dp = S du, this takes a range of z of at least (width of the cell in u) / w. Cells are chosen
+to take one bin of z. The integrand is bounded from above in every cell and bin, and dynamic programming finds
+the best path. `pi` is convex, so chords between values of t lie above it. Beyond the last t a closed form
+holds, with g(t) = E(Z - t)+:
 
     logistic     t >= 4w                      pi(t) <= g(t)         pointwise: p (z + 4 w (1-p)) <= max(z, 4w)
     log-cosh     falling, t >= 2w             pi(t) <= g(t)         likewise, on one side of 0 only
     one-sided    t >= w V / (V - 1)           pi(t) <= g(t - w)     pZ + v <= Z+ + w
     two-sided    2 g(t - w) <= V g(t / V)     pi(t) <= 2 g(t - w)   w = 0 if p rises; the ratio grows with t
 
-A one-sided p that rises needs no more than V = 1: pZ - p' <= max(Z, 0). Floats: sums of at most 10^5 numbers
-of one size, relative error below 1e-11, which is added.
+A one-sided p that rises needs only V = 1: pZ - p' <= max(Z, 0). The computed sums have at most 10^5 numbers
+of similar size, so their relative rounding error is below 1e-11; the bounds include it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from scipy.special import ndtr, ndtri
 
 EXACT_BELOW = 1.0 - 1e-11
 SHAPES = ("logistic", "one-sided", "log-cosh", "any")
-_CUT = 1e-7  # slopes nearer than this to where the curvature vanishes form one cell, passed in no time
+_CUT = 1e-7  # slopes this close to a zero of the curvature form one cell, which takes no z
 
 
 def nu(z):
@@ -133,7 +133,7 @@ def excess(shape, falling, w, t1, t2=None, step=0.005, reach=12.0):
         gain = _gain(cells, j, t1, t2, falling, a, b) * (high - low)
         before = np.maximum.accumulate(value)  # the best with z in this bin or one to the left
         passed = np.maximum.accumulate(gain + before)
-        if cells.timed[j]:  # a bin further at least
+        if cells.timed[j]:  # at least one bin further
             left = np.concatenate([[-np.inf], before[:-1]])
             passed = np.maximum(np.concatenate([[-np.inf], passed[:-1]]), gain + left)
         value = passed
@@ -172,7 +172,7 @@ def chord_width(t, pi, least):
 
 
 def _done(shape, falling, w, t, V):
-    """Whether the closed form takes over from t on."""
+    """Whether the closed form is valid from t on."""
     if shape == "logistic":
         return t >= 4 * w
     if shape == "one-sided":
@@ -190,13 +190,13 @@ def width(shape, falling, w, step=0.005, spacing=0.02):
     V = {"logistic": 1.0, "one-sided": 1 + w / 25, "log-cosh": 1.0 if falling else 1.0012}.get(
         shape, 1 + w / 20 if falling else 1.0012
     )
-    if shape == "logistic" and w <= 0.9:  # no chords: V - 1 is nearly nothing
+    if shape == "logistic" and w <= 0.9:  # no chords, because V - 1 is almost 0
         starts = np.arange(0.0, 4 * w, spacing)
         return max(least_width(excess(shape, True, w, t, t + spacing, step), t + spacing) for t in starts)
     t, pi = 0.0, excess(shape, falling, w, 0.0, step=step)
     while not _done(shape, falling, w, t, V):
         if t > 30:
-            raise RuntimeError(f"no end in sight for {shape} at w = {w:g}, V = {V:.4g}")
+            raise RuntimeError(f"no convergence for {shape} at w = {w:g}, V = {V:.4g}")
         new = t + (2 * spacing if t < 3 else min(0.1, 0.25 / t))
         value = excess(shape, falling, w, new, step=step, reach=min(max(12.0, new + 9), 37.0))
         V = max(V, chord_width((t, new), (pi, value), V))
