@@ -8,7 +8,7 @@ B(z, p) = E[(pZ - t)+; Z > z],
 
 with the upper signs for a falling p. The bracket is convex in v and 0 at v = 0, so per unit of |dp| = v dz it
 is largest at v = w S(p). So a path is given by the z at which it passes each slope p. It passes every cell of
-slopes once; with dp = S du, this takes a range of z of at least (width of the cell in u) / w. Cells are chosen
+slopes once; with dp = S du, this takes a range of z of at least (its width in u) / w. Cells are chosen
 to take one bin of z. The integrand is bounded from above in every cell and bin, and dynamic programming finds
 the best path. `pi` is convex, so chords between values of t lie above it. Beyond the last t a closed form
 holds, with g(t) = E(Z - t)+:
