@@ -106,8 +106,8 @@ def _scaling_section(costs: dict[str, list[Cost]]) -> list[str]:
     lines = [
         "## How the cost grows",
         "",
-        f"Ring, {REPEATS} repeats; C a fifth of a site's rows. Rows are Adult-shaped, except",
-        "where the number of features grows: there each row has 14 entries in random columns (5 of 10).",
+        f"The graph is a ring. There are {REPEATS} repeats, and C is a fifth of a site's rows. Rows are",
+        "Adult-shaped, except where the number of features grows: there each row has 14 random entries (5 of 10).",
         "`Data` is the size of the problem's rows. `Beyond` is the largest additional memory of the run.",
         "",
     ]
