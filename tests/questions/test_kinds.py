@@ -146,7 +146,7 @@ def test_several_answers_are_those_of_the_counts(tmp_path, monkeypatch):
     from taciturn.jobs.verify_run import verify_run
 
     certificate, said = verify_run(tmp_path / "answers")
-    assert certificate.run.rounds == 3 and "its answers" in said[-1] and "not computed again" in said[-1]
+    assert certificate.run.rounds == 3 and "the answers" in said[-1] and "not computed again" in said[-1]
     with pytest.raises(ParameterError, match="`--out` must be a new or empty folder"):
         ask_job(path)
 

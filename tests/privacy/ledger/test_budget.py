@@ -260,7 +260,7 @@ def test_a_commit_survives_a_power_cut(path):
 
 
 @pytest.mark.parametrize(
-    ("colluding", "words"), [(None, "against 4 of 4 other"), (1, "against 1 of 4 other")]
+    ("colluding", "words"), [(None, "if at most 4 of 4 other"), (1, "if at most 1 of 4 other")]
 )
 def test_a_masked_run_is_listed_with_whom_its_cost_holds_against(colluding, words):
     run = SimpleNamespace(masked=True, colluding=colluding, sites=5)

@@ -235,7 +235,7 @@ def test_an_owner_can_demand_that_the_unit_is_a_person(tmp_path, capsys):
     edit(path, budget={"epsilon": 50.0, "ledger": "a.sqlite"})
     run(["site", "check", str(path), "--wait", "0"])
     out = capsys.readouterr().out
-    assert "the unit of the owner's budget is a record" in out and "for any one record" in out
+    assert "unit of the owner's budget: record" in out and "for any one record" in out
 
 
 def test_status_shows_the_account_of_the_table(ready, capsys):

@@ -321,7 +321,7 @@ def _against(planned: Planned) -> str:
     if not run.masked:
         return "whichever sites collude"
     number = run.sites - 1 if run.colluding is None else run.colluding
-    return f"against {number} of {run.sites - 1} other sites colluding"
+    return f"if at most {number} of {run.sites - 1} other sites collude"
 
 
 def _refusal(limit: Limit, found: Contents, run: BudgetRun) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # tables import scikit-learn, which a site with arrays does n
     from ...questions.question import Question
 
 _LOOPBACK = re.compile(r"tls/(localhost|127\.[0-9.]+|\[::1\]):")
-HASH_FORM = 3  # version of the hashed text; another version is reported as that, not as another job
+HASH_FORM = 3  # version of the hashed text; a neighbour's other version is not reported as another job
 _WIDEST = 10**6  # features
 _TRAIN = "is read by `taciturn train` only; leave it out"
 _OWNER = "belongs in site.toml: the owner of the rows decides where they are and how they are read"
@@ -37,7 +37,7 @@ _OWNER = "belongs in site.toml: the owner of the rows decides where they are and
 class NetworkJob(Job):
     """A run that several parties agreed on.
 
-    epsilon : for "masked": what the run costs, with `delta`. With "penalty" each site chooses its own.
+    epsilon : for "masked": the cost of the run at `delta`. With "penalty" each site chooses its own.
     dual_step, clip, grid, tol : for "penalty". `dual_step` is theta; every released number is a multiple of
         `grid` within +-`clip`; `tol`: how far a solved vector may be from the exact minimiser, before noise.
     quorum : how many sites must stay, more than (N + colluding) / 2. The run then continues without sites

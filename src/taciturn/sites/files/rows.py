@@ -47,7 +47,7 @@ def load_rows(site: Site) -> tuple[Array, Array]:
 
 @about_files
 def load_table(site: Site) -> SiteTable:
-    """The columns that the questions need, or the array X; the number of rows or persons is the job's."""
+    """The columns that the questions need, or the array X, with as many rows or persons as the job says."""
     path, job = site.rows.path, site.job
     if isinstance(path, Path) and path.suffix not in READERS:
         raise SiteError(f"{path}: `data` must end in {', '.join(READERS)}.")

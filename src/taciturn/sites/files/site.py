@@ -36,7 +36,7 @@ FilePath = Annotated[Path, BeforeValidator(_path)]
 class Keys(Facts):
     """The PEM files of a site, and revoked certificates.
 
-    authority : the certificate of the network's authority; if the job lists keys, those of all sites.
+    authority : the certificate of the network's authority; if the job lists keys, all sites' certificates.
     revoked : serial numbers of revoked certificates in hexadecimal, or the SHA-256 of a certificate or a key.
     revocations : certificate revocation lists of the authority, in PEM or DER form.
     volatile : the keys of a masked run are kept here: a folder on a tmpfs that is not swapped, or "keyring".
@@ -80,7 +80,7 @@ class ApprovalRules(Facts):
 
     kinds : the kinds of these jobs.
     columns : the columns that they may use; None: all.
-    epsilon : what one job may cost at most, as `budget` counts it; None: what the account can pay.
+    epsilon : the most that one job may cost, as `budget` counts it; None: what the account can pay.
     programs : the SHA-256 of installed programs that may run.
     by_site : whether figures of single sites, including this one, may be asked for.
     """
@@ -282,8 +282,8 @@ def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
 
 
 def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
-    """Refuse a job that would weaken the budget: by a delta that may reveal rows, too fine a grid, or a
-    promise for single records where the owner's budget is for persons."""
+    """Refuse a job that would weaken the budget: a delta that may reveal rows, a grid that is too fine, or a
+    guarantee for records if the budget is for persons."""
     budget, rows = file.budget, job.site(file.site).samples
     for key, delta in (("budget.delta", budget.delta), ("job.delta", job.delta)):
         if delta > 1 / rows and not budget.large_delta:

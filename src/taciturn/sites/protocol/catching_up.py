@@ -1,8 +1,8 @@
 """The public state of a site, and how a site that was away catches up with it.
 
-An attempt begins from the furthest round that a member completed. A site that missed messages of that round
-asks for them; a site that was away longer takes over the totals of a member, if they lead to the digest that
-more members state than may lie. A site whose message is in a total is charged for it, even after a rollback.
+An attempt begins after the last round that any member completed. A site that missed messages of that round
+asks for them. A site that was away longer takes over a member's totals. They must lead to a digest that more
+members state than may lie. A site is charged for its own messages in these totals, even after a rollback.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ class CatchingUp(Core):
     def complete_round(self, stated: Collection[bytes] = ()) -> None:
         """Complete the round in progress from the members' messages, if all are there.
 
-        stated : the digests that others state after this round. A message whose certificate expired since its
-            site signed the attempt counts only if the round leads to one of them.
+        stated : the digests that others state after this round. A message whose certificate has expired since
+            the attempt was signed counts only if the round leads to one of them.
         """
         raise NotImplementedError
 
@@ -134,7 +134,7 @@ class CatchingUp(Core):
         return True
 
     def _total(self, slot: Slot) -> list[bytes]:
-        """A total that a site which was away asks for."""
+        """The total that a returning site asks for."""
         record = self.saved.get(f"total/{slot.t}") or self.pending.get(f"total/{slot.t}")
         if record is None or not self.common or self.completed[0] != slot.attempt:
             return []
@@ -153,7 +153,7 @@ class CatchingUp(Core):
         return ChargedRelease(node.charge(t), entry.number, scope, entry.members, node.sum_facts(t))
 
     def charge_marked(self) -> None:
-        """Charge the rounds up to the high-water mark that are not in the ledger: the state was restored."""
+        """Charge the rounds up to the high-water mark that a restored ledger does not contain."""
         known = max([self.marked, *(entry.charged for entry in self.past.values())])
         everybody = tuple(range(len(self.setup.names)))
         node = None if self.common or self.setup.mark <= known else self.method.attempt(everybody, 0, 1.0)
@@ -167,15 +167,15 @@ class CatchingUp(Core):
 
     @property
     def marked(self) -> int:
-        """The last round that `charge_marked` has charged: without masks no round number comes twice."""
+        """The last round that `charge_marked` has charged; without masks, no round number is used twice."""
         return int.from_bytes(self.pending.get("marked") or self.saved.get("marked", b""), "little")
 
     def charged(self, attempt: int) -> int:
-        """The last round of an attempt that this site was charged for."""
+        """The last round of an attempt that this site was charged for; 0 before the first."""
         return self.past[attempt].charged if attempt in self.past else 0
 
     def numbers(self, agreed: Agreed) -> tuple[Any, bytes]:
-        """The node of an attempt, None if it has no rounds, and the hash of the numbers of its rounds."""
+        """The node of an attempt (None if it has no rounds), and a hash of the settings of its rounds."""
         if agreed.finish or agreed.base[1] >= self.method.rounds:
             return None, bytes(32)
         node = self.method.attempt(agreed.members, agreed.base[1], agreed.left)
@@ -185,7 +185,7 @@ class CatchingUp(Core):
         return node, hashlib.sha256(b"".join(node.facts(t) for t in rounds)).digest()
 
     def _pack_attempt(self, agreed: Agreed, signs: Any) -> bytes:
-        """An attempt as its evidence: the hellos of its members, and their signatures."""
+        """An attempt as bytes: the hellos of its members, from which it follows, and their signatures."""
         slot = [self.hellos[f.slot][f.digest][1] for f in agreed.hellos.values()]
         parts = [struct.pack("<IH", agreed.number, len(slot))]
         for data in (*slot, *signs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,10 @@ from .frames import (
 )
 from .membership import Agreed, Hello, Past, pack_past, read_hello, read_past, read_proposal
 
-MOST_HELD = 20_000  # frames that a site keeps in memory
+MOST_HELD = 20_000  # frames, and hellos, that a site keeps in memory; then the sender of most is refused
+MOST_SKIPPED = 2**16  # attempts between the newest that a site knows and the one that a frame names
+LAST_ATTEMPT = 2**31
+WITH_ROUND = (Kind.COMMIT, Kind.MESSAGE, Kind.TOTAL)  # kinds of frames that belong to a round
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +206,7 @@ class Core:
             if self._known(frame, data):
                 return None
             self.setup.believe(frame)
+            self._check_slot(frame.slot)
             if frame.kind == Kind.HELLO:
                 self._check_hello(read_hello(frame.payload), frame.attempt)
             elif frame.kind == Kind.PROPOSE:
@@ -213,12 +218,27 @@ class Core:
                 self.set_aside(frame, data)
             return None
         if frame.sender != self.setup.own:
-            if self._contradicts(frame, data) or len(self.board) > MOST_HELD:
+            if self._contradicts(frame, data):
                 return None
             self.keep(frame, data)
             if (to := self.onward(frame, via)) and frame.kind != Kind.TOTAL:
                 self.effects.append(SendFrame(data, to))
         return frame
+
+    def _check_slot(self, slot: Slot) -> None:
+        """Refuse a round or an attempt that cannot exist, and any frame of a site that floods this one.
+
+        Honest sites count attempts one by one, but a site that was away may meet a much higher number.
+        """
+        last = max(int(self.method.rounds), len(self.setup.names)) if slot.kind in WITH_ROUND else 0
+        if slot.attempt > min(max(self.number, self.seen) + MOST_SKIPPED, LAST_ATTEMPT) or slot.t > last:
+            raise FrameRefused("slot", "it names an attempt or a round that this run cannot have")
+        if len(self.hellos if slot.kind == Kind.HELLO else self.board) > MOST_HELD:
+            held = self.hellos if slot.kind == Kind.HELLO else (known for known, _ in self.board)
+            most = Counter(known.sender for known in held)
+            if most[slot.sender] == max(most.values()):
+                name = self.setup.names[slot.sender]
+                raise FrameRefused("flood", f"{name} has sent more frames than a run needs")
 
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
         """The neighbours that a frame is passed on to."""

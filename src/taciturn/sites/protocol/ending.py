@@ -2,11 +2,11 @@
 
     done     the digest of what a site holds after the last round
     final    all members of an attempt state the same digest, or at least a quorum if others stay silent. Any
-             later attempt has an honest site of these among its members, so no other result can follow
+             later attempt includes an honest one of these sites, so no other result can follow
     leave    a site has its result. It states every attempt that it was charged in, for rolled-back sites
 
-A site that was away or rolled back when the result was reached takes it over: a quorum must state it, and the
-totals or last vectors that the site receives must lead to that digest.
+A site that was away, or was rolled back, takes over the result. A quorum must state it, and the totals or
+last vectors that the site receives must lead to its digest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def read_farewell(payload: bytes) -> Farewell | None:
 
 
 class Ending(RoundSteps):
-    """From the last round to the result."""
+    """The steps from the last round to the final result."""
 
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
@@ -220,9 +220,9 @@ class Ending(RoundSteps):
         return self._state_too() or any(self._take_over(key, frames) for key, frames in self._final())
 
     def _go_back(self, key: tuple[int, bytes, bytes]) -> bool:
-        """Return to an attempt without rounds that others are ending: this site signed it and left too early.
+        """Return to an attempt without rounds that this site signed and left before the others ended it.
 
-        The vectors in its hellos are the result, so this site need not trust any other.
+        The vectors in the attempt's hellos are the result, so this site need not trust another site.
         """
         a, scope, digest = key
         packed, done = self.saved.get(f"sign/{a}", SIGNED), self.saved.get("done", b"")
@@ -250,7 +250,7 @@ class Ending(RoundSteps):
         return False
 
     def _state(self, data: bytes) -> None:
-        """Send the stored statement, even if a meeting has begun meanwhile: it binds this site."""
+        """Send the stored statement, which binds this site, even if a meeting has begun meanwhile."""
         self.publish(data)
         self.waiting = self.now
 
@@ -312,7 +312,7 @@ class Ending(RoundSteps):
         """Take over a final result, and the charges of this site that led to it."""
         said = self._farewells(key[0], [frame.sender for frame in frames])
         if len(said) <= self.liars:
-            return False  # an honest one of them states all that the members of the attempt agreed on
+            return False  # with more, an honest one would state all that the members agreed on
         stated = [(*one.own, *one.agreed) for one in said.values()]
         try:
             if not all(map(self.sane_past, merge_past(stated))) or not self._hold_end(key):
@@ -332,7 +332,7 @@ class Ending(RoundSteps):
         return self.digest == digest or any(self.adopt(one.completed, digest, i) for i, one in servers)
 
     def _hold_vectors(self, a: int, digest: bytes) -> bool:
-        """The last vectors of all members of an attempt, if a member that stated its result sends them."""
+        """Load the last vectors of all members with this digest; True if some site sent all of them."""
         for server in range(len(self.setup.names)):
             slots = [Slot(Kind.TOTAL, a, i + 1, server) for i in range(len(self.setup.names))]
             held = [self.board[slot, NOTHING] for slot in slots if (slot, NOTHING) in self.board]

@@ -32,7 +32,7 @@ REQUEST, ANSWER = b"?", b"!"
 KEY, ID, NONCE, TAG = 32, 8, 12, 16
 OVERHEAD = len(MAGIC) + ID + NONCE + TAG + 1
 LARGEST_JOB = 2**13  # bytes of a job's public keys that an answer may hold
-MOST_KEYS = 8  # of one neighbour: one for each process that sends in its name, the newest last
+MOST_KEYS = 8  # keys of one neighbour: one for each process that sends in its name, the newest last
 
 
 class Content(IntEnum):

@@ -85,7 +85,7 @@ class ChargedRelease:
 
 @dataclass(frozen=True)
 class StoreRecords:
-    """Put these records on disk, all or none; None deletes one. Nothing that depends on them was sent yet.
+    """Put these records on disk, all or none; None deletes a record. No frame that depends on them was sent.
 
     releases : charges that go into the ledger in the same transaction.
     """

@@ -149,8 +149,8 @@ def read_question(data: bytes) -> tuple[Slot, ...]:
 def pack_plain(before: bytes, vector: bytes) -> bytes:
     """A message without masks. It names the digest of the attempt's previous message; zeros in the first.
 
-    A site that sends two neighbours different vectors of a round must do so in all later rounds too: the
-    next message names one of the two. The mark shows that the message is not masked.
+    If a site sends different vectors of a round to two neighbours, its later messages must differ too,
+    because the next message names one of the two. The mark shows that the message is not masked.
     """
     return PLAIN + before + vector
 
@@ -166,8 +166,8 @@ def read_plain(payload: bytes) -> tuple[bytes, bytes] | None:
 def contradict(first: SignedFrame, second: SignedFrame) -> bool:
     """Whether two frames prove that one site contradicted itself.
 
-    Two frames for one slot of an attempt do; so does a message that names a previous message which its site
-    did not send.
+    Two frames for one slot of an attempt prove it. So does a message that names a previous message, if its
+    site never sent that one.
     """
     whose = (first.job, first.kind, first.attempt, first.sender, first.scope)
     if whose != (second.job, second.kind, second.attempt, second.sender, second.scope):
@@ -202,5 +202,5 @@ def _other_version(data: bytes) -> FrameRefused | None:
     return FrameRefused(
         "version",
         f"it uses version {int(said[1])} of the frames, this site version {VERSION}: its release is "
-        f"{older}; all sites of a run need the same one",
+        f"{older}; all sites of a run need the same release",
     )

@@ -1,7 +1,7 @@
 """The state machine of one site: `handle` takes an event and returns effects, in order.
 
 A restarted site continues where it was if volatile memory matches the disk: it sends the stored
-bytes again. After a reboot, a restore or a copy they do not match, and the site asks for a new attempt.
+bytes again. After a reboot, a restore or a copy the two do not match, and the site asks for a new attempt.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class SiteProtocol(Ending):
         self.effects.append(SetTimer(self.now + self.setup.tick))
         self.since = self.waiting = self.now
         self.charge_marked()
-        self.lost = self.lost or (self.setup.paid and not self.past)  # the state was restored, to its start
+        self.lost = self.lost or (self.setup.paid and not self.past)  # the state was reset to its start
         if "left" in self.saved:
             self._come_back()
         elif self.number == 0:
@@ -205,7 +205,7 @@ class SiteProtocol(Ending):
         """Handle a frame with this site's signature that another process made."""
         earlier = frame.kind in (Kind.MESSAGE, Kind.DONE) and self.phase == "meet"
         if frame.kind == Kind.HELLO or earlier:
-            self.keep(frame, data)  # from before a rollback, in a round that others completed with it
+            self.keep(frame, data)  # made before a rollback; others have completed the round with it
         self.seen = max(self.seen, frame.attempt)
         mine = self.attempt is not None and frame.scope == self.scope and self.phase == "run"
         if mine and frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.t > self.completed[1]:

@@ -1,8 +1,8 @@
 """The meeting: hello, proposal, signatures. An attempt is live once every member has signed the same id.
 
-A site signs one id for each number, and numbers only rise. What it signs follows from the members' hellos, so
-no site can be made to join an attempt whose base, budget or members it does not know. It deletes the
-keys of earlier attempts before it signs.
+A site signs one id for each attempt number, and the numbers only increase. The id follows from the members'
+hellos, so no site can be made to join an attempt whose base, budget or members it does not know. A site
+deletes the keys of earlier attempts before it signs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .membership import (
 )
 from .pads import RoundKeys, agree_keys, public_key, valid_key
 
-MOST_ATTEMPTS = 24  # attempts in which a site may be charged; then it stops
+MOST_ATTEMPTS = 24  # the most attempts in which a site may be charged; then it stops
 MOST_ADMITTED = 8  # attempts after which no other site is admitted
-MOST_DOUBLES = 3  # how often a hello that another process signed as this site is taken for an old one
+MOST_DOUBLES = 3  # how often an unknown hello with this site's signature counts as an old one of its own
 LONGEST_BACKOFF = 5
 SIGNED = b"1"
 
@@ -153,7 +153,7 @@ class Meeting(CatchingUp):
         return self._valid[key]
 
     def _propose(self) -> None:
-        """Propose all present sites, once all sites are present or after a while."""
+        """Propose all present sites as members, once all sites are present or after a while."""
         if self.find(Kind.PROPOSE, self.number, 0, self.setup.own) is not None:
             return
         present, sites = self._present(), len(self.setup.names)
@@ -176,7 +176,7 @@ class Meeting(CatchingUp):
         return self.entered + wait + rank * self.setup.gather / 2
 
     def _consider(self, frame: SignedFrame) -> bool:
-        """Sign the attempt of a proposal; False if this site does not, or not yet."""
+        """Sign the attempt of a proposal; False if this site does not sign it, or not yet."""
         own = self.setup.own
         try:
             chosen = read_proposal(frame.payload)
@@ -251,10 +251,10 @@ class Meeting(CatchingUp):
     ) -> tuple[ChargedRelease, ...]:
         """Charges of this site that others state, in case this site was rolled back and lacks them.
 
-        A site that never lost its memory, and signed the attempt, knows its charges there: the statements of
-        others only set the noise. A site that lost its memory accepts any of them. A site that does not
-        remember the attempt may never have been in it: it accepts a charge if more sites state it than may
-        lie, counting only sites that took part in the attempt themselves.
+        A site that never lost its memory knows its charges in every attempt that it signed; what others state
+        then only affects the noise. A site that lost its memory accepts every stated charge. A site that does
+        not remember an attempt may never have taken part. It accepts a charge only if more sites state it
+        than may lie; only sites that took part in the attempt count.
         """
         releases: list[ChargedRelease] = []
         for entry in merge_past(stated):

@@ -1,7 +1,7 @@
 """Membership: hello, proposal, and the attempt that follows from them. Pure functions of signed bytes.
 
-A hello states what a site has completed and every attempt that it was charged in. Whatever an attempt needs
-to know follows from its members' hellos, so that all members compute the same attempt, or sign none:
+A hello states what a site has completed and every attempt that it was charged in. Everything about an attempt
+follows from its members' hellos. So all members compute the same attempt, or sign none:
 
     base      the furthest (attempt, round) that a member completed, with the digest of the public state there
     spent     for each earlier attempt, the highest round that any member states, charged to all
@@ -107,7 +107,7 @@ def read_past(payload: bytes, place: int) -> tuple[Past, int]:
 
 
 def set_bits(numbers: Iterable[int]) -> bytes:
-    """A set of sites as 32 bytes: one bit for each, or for numbers from 256 on a hash of the set."""
+    """A set of sites as 32 bytes: one bit for each site, or a hash if a number is 256 or more."""
     chosen = sorted(numbers)
     if all(number < 256 for number in chosen):
         return sum(1 << number for number in chosen).to_bytes(32, "little")

@@ -39,7 +39,7 @@ class RoundKeys:
     keys: Mapping[int, bytes]
 
     def next(self) -> RoundKeys:
-        """The keys of the next round; those of this one cannot be computed from them."""
+        """The keys of the next round, from which the keys of this round cannot be computed."""
         info = label_bytes("ratchet")
         ratcheted = {j: hmac.digest(key, info, "sha256") for j, key in self.keys.items()}
         return RoundKeys(self.attempt, self.t + 1, ratcheted)

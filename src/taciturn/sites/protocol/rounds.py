@@ -30,10 +30,10 @@ class RoundSteps(Meeting):
     """The rounds of a live attempt."""
 
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
-        """In a round of masked sums, a frame takes one path to each member; a member without it asks for it.
+        """The neighbours to pass a frame on to: in a round of masked sums, along one path to each member.
 
-        A site that sent different frames of a round to two sites is still detected: the sums then differ, and
-        every received frame of the round is shown to the neighbours (`_show_round`).
+        A member that lacks a frame asks for it. A site that sent two sites different frames of a round is
+        still detected: the sums then differ, and each received frame is shown to the neighbours.
         """
         if self.common and self.attempt is not None and frame.scope == self.scope and frame.t:
             if frame.sender not in self.routes:
@@ -293,8 +293,8 @@ class RoundSteps(Meeting):
             who = "" if blamed is None else f" {self.setup.names[blamed]} sent the values that make it so."
             self.stop(
                 Reason.IMPOSSIBLE,
-                f"the sum of round {t} is impossible: no rows within the public bounds have it.{who} A site "
-                "lies or has a fault. Nothing more is spent, and no model of this round is given out.",
+                f"the sum of round {t} is impossible: no rows within the public bounds add up to it.{who} A "
+                "site lies or has a fault. Nothing more is spent, and no model of this round is given out.",
                 about=blamed,
             )
             return

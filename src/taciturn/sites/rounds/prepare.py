@@ -32,15 +32,15 @@ class PreparedSite:
     budget: SiteBudget
 
     def charge_of(self, t: int) -> Charge:
-        """What the release of round t costs."""
+        """The cost of the release of round t."""
         return next(self.prepared.charges(t).each())
 
     def forecast(self) -> Certificate:
-        """What all rounds together will have cost at this site's delta, if every one is released."""
+        """The cost of all rounds together at this site's delta, if every round is released."""
         return self.prepared.forecast(self.run, self.budget.delta)
 
     def planned(self) -> Certificate:
-        """What the account of the table is charged: the cost for as many colluders as the owner assumes."""
+        """The cost that is charged to the table's account, with as many colluders as the owner assumes."""
         return self.prepared.forecast(judged(self.run, self.site.file.budget.colluding), self.budget.delta)
 
     def gaps(self) -> list[str]:
@@ -83,5 +83,5 @@ def _load(site: Site) -> Any:
 
 
 def prepare_run(site: Site) -> SitesMethod:
-    """Every number of the run, checked, as far as this site knows it: of the schedules, only its own."""
+    """Every number of the run that this site knows, checked. Of the schedules it knows only its own."""
     return site.job.settings.prepare(site.number, site.settings, real=not site.job.simulated)

@@ -34,7 +34,7 @@ from .store import CERTIFICATE, MODEL, RESULT, STATEMENT, SiteStore
 
 FORMAT, STOPPED = "taciturn-statement/1", "taciturn-stopped/1"
 LARGEST, MOST_CERTIFICATE, MOST_MODEL = 2**20, 2**28, 2**28  # bytes of a statement and its files
-AHEAD = datetime.timedelta(days=1)  # by which two clocks may differ
+AHEAD = datetime.timedelta(days=1)  # the most by which two clocks may differ
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
 _MASKED = ("colluding", "epsilon_against")
 _ONLY_IN = {
@@ -52,7 +52,7 @@ def write_results(
     ended: dict[str, Any] | None = None,
     coordinates: Array | None = None,
 ) -> Certificate:
-    """Write model.json, certificate.json and statement.json to the state folder; each whole or not at all.
+    """Write model.json, certificate.json and statement.json to the state folder, each one atomically.
 
     `ended`, unless all sites completed all rounds: the last `round`, the `sites` and the `reason`. With
     `coordinates` V, the model applies to V'x, shrunk to norm 1, instead of x.

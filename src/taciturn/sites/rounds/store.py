@@ -31,12 +31,12 @@ from ..protocol.events import ChargedRelease, StoreRecords
 from ..protocol.frames import FrameRefused
 from ..state.high_water import file_identity
 
-FORMAT = 3  # of this file
+FORMAT = 3  # the format of this file
 MODEL, RESULT, CERTIFICATE, STATEMENT = "model.json", "result.json", "certificate.json", "statement.json"
 REST = "rest"  # the record of planned rounds that will not be released
 OVER = "over"  # the record of why a run must not continue
 FLOOR = "floor"  # the record of a confirmed state: the attempt and round that may have been sent
-OWN = (REST, FLOOR, OVER)  # records that are not of the protocol
+OWN = (REST, FLOOR, OVER)  # records that do not belong to the protocol
 
 
 _ODD = (FrameRefused, struct.error)
@@ -82,7 +82,7 @@ class SiteStore:
             raise
 
     def _begin(self, job: bytes, name: str) -> None:
-        """Create the tables of a new file; an old one must be of this job and site, with equal schedules."""
+        """Create the tables of a new file; an existing file must have the same job, site and schedules."""
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = EXTRA")
         with self._transaction() as db:

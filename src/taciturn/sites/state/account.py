@@ -112,8 +112,8 @@ class AccountSeen:
 class Account:
     """The account of one site's table.
 
-    `_looked` is, for a run, the state of the file when it last contained the run; an unchanged file still
-    contains it.
+    `_looked` : for each run, the state of the file when it last contained the run. An unchanged file still
+    contains the run.
     """
 
     site: Site
@@ -169,8 +169,8 @@ class Account:
     def check(self, run: str) -> None:
         """Raise `WrongFiles` if the account no longer contains a run that was charged to it.
 
-        Then the file was deleted, emptied, restored or replaced. A file that another job has charged has
-        changed too, so it is read, and still contains the run. For an unchanged file this is one `stat`.
+        Then the file was deleted, emptied, restored or replaced. A charge of another job changes the file
+        too; the file is then read, and still contains the run. For an unchanged file this is one `stat`.
         """
         found = self._look()  # taken before reading, so that a change meanwhile is noticed next time
         if not found or found != self._looked.get(run):

@@ -79,7 +79,7 @@ def question(site: Site, planned: Planned) -> JobQuestion:
     asked = () if job.kind == TRAIN else job.asking.questions
     others = run.sites - 1
     number = others if run.colluding is None else run.colluding
-    against = f"if {number} of {others} other sites collude"
+    against = "even if all" if number == others else f"if at most {number} of the {others}"
     return JobQuestion(
         job=job.hash.hex(),
         name=job.name,
@@ -91,7 +91,7 @@ def question(site: Site, planned: Planned) -> JobQuestion:
         unit=run.unit,
         epsilon=planned.epsilon,
         delta=site.file.budget.delta,
-        against=f"{against}{'' if number < others else ', which is all of them'}",
+        against=f"{against} other sites collude",
     )
 
 

@@ -1,9 +1,9 @@
 """The high-water mark: the last round of a run, stored beside the account, outside the state folder.
 
-A state that was restored from a backup lacks later messages; the mark does not. It is raised after a
-message is stored and before it is sent, so a state is never below it unless it was restored. Such a state, or
-one that was moved, continues only if the owner confirms it; reports of neighbours do not count. Then all
-figures of the run are 'at least'.
+A state that was restored from a backup lacks later messages; the mark does not. It is raised after a message
+is stored and before it is sent, so only a restored state is below it. Such a state, or one that was moved,
+continues only if the owner confirms it; reports of neighbours do not count. Then all figures of the run are
+'at least'.
 """
 
 from __future__ import annotations

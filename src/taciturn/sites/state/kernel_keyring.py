@@ -1,6 +1,6 @@
 """Secrets in the kernel's keyring of this user: memory of the kernel, which is never swapped.
 
-It is used by system calls, because the C library has no functions for it. An extra key lists all names.
+This module uses system calls, because the C library has no functions for keys. An extra key lists all names.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def _account(ready: PreparedSite, account: Account) -> list[Finding]:
 
 
 def _rehearsal(ready: PreparedSite) -> list[Finding]:
-    """The cost that a job with a seed would have without it; notes, because such a job is never private."""
+    """The cost that a job with a seed would have without the seed, as notes: such a job is never private."""
     seed = "the job has a seed: anyone can repeat its noise, so nothing is private and nothing is charged"
     rounds, forecast, budget = ready.run.rounds, ready.forecast(), ready.budget.epsilon
     at = format_delta(ready.budget.delta)

@@ -31,7 +31,7 @@ SOON = datetime.timedelta(days=7)
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a check-up; a `note` is neither in order nor wrong."""
+    """One line of a check-up; a `note` is information only, neither a success nor a failure."""
 
     good: bool
     text: str

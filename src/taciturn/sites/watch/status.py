@@ -23,7 +23,7 @@ from ..wire.whereabouts import NetworkSeen, read_seen
 
 @dataclass(frozen=True)
 class Neighbour:
-    """One neighbour: the last round heard from it and when; since when it is silent, if it is."""
+    """One neighbour: the last round heard from it and when, and since when it has been silent."""
 
     name: str
     heard: int

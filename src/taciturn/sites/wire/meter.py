@@ -3,9 +3,9 @@
 Zenoh silently drops a message that is larger than any frame while it arrives, without holding it
 in memory. The byte counts still show its sender.
 
-A client that disconnects without a certificate costs Zenoh a tenth of a second, in which Zenoh accepts no
-other client; and without free file descriptors Zenoh neither accepts nor closes a connection. So a site takes
-all descriptors that it may have, counts the connections at its port, and reopens the port after a crowd.
+If a client disconnects without a certificate, Zenoh accepts no other client for a tenth of a second. Without
+free file descriptors, Zenoh neither accepts nor closes a connection. So a site takes all descriptors that it
+may have, counts the connections at its port, and reopens the port after many clients have left.
 """
 
 from __future__ import annotations

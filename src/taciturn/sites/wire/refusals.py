@@ -11,7 +11,7 @@ from ...core.errors import one_line
 
 LASTING = ("job", "version")
 """Kinds of refusals that waiting does not resolve."""
-MOST_TOLD = 3  # explanations of one sender that are logged: it may send a new one each time
+MOST_TOLD = 3  # the most explanations logged for one sender, which may send a new one each time
 
 log = logging.getLogger("taciturn.site")
 

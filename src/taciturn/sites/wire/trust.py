@@ -1,6 +1,6 @@
 """Trust: a frame is accepted if a certificate of the authority binds its sender's name to the signing key.
 
-TLS protects the links; this protects the frames end to end. A relay can drop a frame, never alter one.
+TLS protects the links; signatures protect the frames end to end. A relay can drop a frame, never alter one.
 Certificates are revoked by serial number, by fingerprint, or by the authority's list.
 """
 
@@ -228,7 +228,7 @@ def site_trust(site: Site) -> Trust:
 def trusted_roots(site: Site) -> bytes:
     """The roots of TLS, in PEM form: the authority, or the certificates of all keys that the job lists.
 
-    Of the latter, those that were revoked or are not listed are left out, so that they cannot connect.
+    Certificates of revoked or unlisted keys are left out, so that their holders cannot connect.
     """
     whole = site.path(site.file.keys.authority)
     if not site.job.keys:

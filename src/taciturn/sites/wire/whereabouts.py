@@ -41,7 +41,7 @@ class Position(NamedTuple):
 
 
 class Whereabouts:
-    """The reports of one site about all; `own` is its number. Written by network threads, read by any.
+    """The reports of one site about all sites; `own` is its number. Network threads write, any may read.
 
     since : when the present wait began, by the wall clock; 0 while there is none.
     """
@@ -82,7 +82,7 @@ class Whereabouts:
                     self._known[j] = Position(t, tuple(waits_for), at)
 
     def blockers(self) -> tuple[str, ...]:
-        """The sites that this one waits for in the end: they themselves wait for no other site."""
+        """The sites that this site waits for, directly or through others, and that wait for no site."""
         known = self.known()
         first = known[self.own].waits_for if self.own in known else ()
         seen, left, found = {self.own}, list(first), set()
