@@ -107,8 +107,8 @@ def _scaling_section(costs: dict[str, list[Cost]]) -> list[str]:
         "## How the cost grows",
         "",
         f"The graph is a ring. There are {REPEATS} repeats, and C is a fifth of a site's rows. Rows are",
-        "Adult-shaped, except where the number of features grows: there each row has 14 random entries (5 of 10).",
-        "`Data` is the size of the problem's rows. `Beyond` is the largest additional memory of the run.",
+        "Adult-shaped, except where the number of features grows: there each row has 14 random",
+        "entries (5 of 10). `Data` is the size of the rows. `Beyond` is the largest additional memory.",
         "",
     ]
     for axis, line in costs.items():
