@@ -267,7 +267,7 @@ def test_site_budget_covers_the_moments():
         for t in range(1, ROUNDS + 1):
             ledger.charge_round(prepared.charges(t))
     wrong = prepared.charges(1)._replace(scale=2 * prepared.charges(1).scale)
-    with pytest.raises(ParameterError, match="`scale` must be .*, as the facts state"):
+    with pytest.raises(ParameterError, match=r"`scale` must be .*, as the facts state"):
         MemoryLedger(prepared.run_facts(simulated=True), prepared.site_facts()).charge_round(wrong)
 
 
