@@ -3,10 +3,10 @@
     P(z) ~ exp(-z^2 / (2 s^2))        and        P(z) ~ exp(-|z| / s),        z = 0, +-1, +-2, ...
 
 An event of probability exp(-x) is drawn by comparing exp(-x), in floats, with 64 random bits. If the two are
-too close for floats to decide, more bits are drawn and exp(-x) is computed to as many digits as needed, so
-that the answer is always the same as in exact arithmetic. The bits come from the generator: ChaCha20 with a
-fresh key. A sampler that keeps its own state, such as opendp's, would draw the same noise twice if a virtual
-machine is resumed twice from one image. The tests compare these samplers with opendp's sampler.
+too close for floats to decide, more bits are drawn and exp(-x) is computed to as many digits as needed. So
+the answer is always that of exact arithmetic. The bits come from the generator: ChaCha20 with a fresh key. A
+sampler that keeps its own state, such as opendp's, would draw the same noise twice if a virtual machine is
+resumed twice from one image. The tests compare these samplers with opendp's sampler.
 """
 
 from __future__ import annotations

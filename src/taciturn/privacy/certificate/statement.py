@@ -32,7 +32,7 @@ _WEAK = 10.0  # the statement warns if epsilon is above this number
 
 
 def statement(claims: Claims) -> str:
-    """Whether the run is real, what was done, what it cost, and what the figures include and leave out."""
+    """The statement: whether the run is real, its messages, its cost, and the limits of the figures."""
     parts = (
         _pretence(claims.run),
         " ".join(three_points(claims)),

@@ -110,7 +110,7 @@ def who(run: RunFacts) -> str:
 
 
 def _done(run: RunFacts) -> tuple[str, str, str]:
-    """What was done, in three phrases: what one process did, what sites do, and what sites did."""
+    """Three phrases for the work: of one process (past tense), of sites (present tense, past tense)."""
     if run.loss.counting:
         there, apart = f"in {count(run.dimension, 'table')}", "without pooling them"
         verb = f"their records {there}"

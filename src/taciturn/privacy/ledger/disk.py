@@ -2,8 +2,8 @@
 
 Row 0 contains the facts, and each other row one charge. Opening a ledger verifies the chain, which detects
 changed, inserted, deleted and reordered rows. The head that is stored in the file detects missing last rows.
-The file alone cannot show that it was restored from a backup, or that rows and head were rewritten together:
-store `ledger.head` elsewhere (a certificate states it) and pass it as `at_least` when you open the ledger.
+The file alone cannot show that it was restored from a backup, or that rows and head were rewritten together.
+So store `ledger.head` elsewhere (a certificate states it), and pass it as `at_least` to open the ledger.
 """
 
 from __future__ import annotations

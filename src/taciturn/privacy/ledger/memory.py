@@ -1,4 +1,4 @@
-"""Ledger: an append-only record of which site released what in which round.
+"""Ledger: an append-only record of the releases of every site, round by round.
 
 A release is charged before it is made, and no charge is ever taken back. So a crash between the charge and
 the release can only overstate the cost.

@@ -1,9 +1,9 @@
-"""Files that record which processes have or had a budget open, so that worker processes find their budget.
+"""Files that name the processes with an open or ended budget, so that worker processes find their budget.
 
 A block is the `with` block of a budget. A worker process may be older than the block, or outlive it, so the
 memory of the worker does not name the block. A process that enters a block writes a small file named after
-its process id and start time. A process that releases something looks for the files of its ancestors, also
-of ancestors that have ended: an ancestor that was killed in its block leaves its file behind. After the block
+its process id and start time. A process that releases something looks for the files of its ancestors.
+Ancestors that have ended count too: one that was killed in its block leaves its file behind. After the block
 the file states when the block ended, because a worker that started earlier may still receive calls from
 inside the block. The file is removed when the process ends, or a day later if the process was killed or its
 workers are still running. The file of a process that is not an ancestor has no effect. A process that was
@@ -77,10 +77,10 @@ def withdraw(block: BudgetBlock) -> None:
 
 
 def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, BudgetBlock | None]:
-    """(open, ended): the block of the nearest ancestor that is inside a block, and a block of an ancestor
-    that ended while this process, or the process that started it for the ancestor, was running.
+    """(open, ended): the block that the nearest ancestor has open, and an ancestor's block that has ended.
 
-    With `sure`, an error is raised if the ancestors are unknown.
+    At that end, this process was running, or the process that started it for the ancestor was. With `sure`,
+    an error is raised if the ancestors are unknown.
     """
     known = {name for folder in _readable() for name in os.listdir(folder) if not name.startswith(".")}
     if not known - {process_entry(os.getpid())}:

@@ -296,9 +296,8 @@ class NetworkJob(Job):
     def facts(self) -> dict[str, Any]:
         """The job as plain facts, which all sites must agree on.
 
-        Default values are left out, so that a key which a later release adds changes nothing for jobs
-        that do not use it. The layout of a schema and the addresses are left out too: moving a site does
-        not change the job.
+        Default values are left out. So a key that a later release adds does not affect jobs without it. The
+        layout of a schema and the addresses are left out too: moving a site does not change the job.
         """
         away: dict[str, Any] = {"sites": {"__all__": {"endpoint"}}, "relay": {"endpoint"}}
         facts = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=away)

@@ -1,9 +1,9 @@
 """Evidence: what a site does when a run must stop, and the record of its releases.
 
-Two frames that contradict each other, both signed by one site, are written to the state folder and shown to
-the neighbours, who check them and do the same: the run ends for all sites, and the error names the culprit.
-Each site signs what it has actually released, in `stopped.json`, and no model is written. A model that was
-written a moment before, while neighbours still need this site, is deleted with its statement.
+If one site signed two frames that contradict each other, this site writes both to the state folder and shows
+them to its neighbours. The neighbours check them and do the same. The run ends for all sites, and the error
+names the culprit. Each site signs what it has actually released, in `stopped.json`, and no model is written.
+A model that was written just before, while neighbours still need this site, is deleted with its statement.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ def _blob(value: object) -> bytes:
 
 
 def _body(release: ChargedRelease, number: int) -> dict[str, Any]:
-    """One row of the chain: which release of which attempt, and what it cost."""
+    """One row of the chain: the release, its attempt and its cost."""
     body = {
         "site": release.charge.site,
         "t": number,

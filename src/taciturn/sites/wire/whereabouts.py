@@ -1,9 +1,9 @@
 """Whereabouts: the round of each site and the sites that it waits for, as the neighbours report.
 
-A waiting site sends its neighbours a report as JSON, with what it has heard about others: each site's number
-in the job's list, its round, the age of the report, and the sites that it waits for. So a site can name
-the site that delays the run: if alpha waits for beta and beta for gamma, it is gamma. The reports are for
-people to read, in logs and in a file for `status`. They are not signed, and nothing depends on them.
+A waiting site sends its neighbours a report as JSON, with an entry for each site that it has heard about: the
+site's number in the job's list, its round, the age of the report, and the sites that it waits for. So a site
+can name the site that delays the run: if alpha waits for beta and beta for gamma, it is gamma. The reports
+are for people to read, in logs and in a file for `status`. They are not signed, and nothing depends on them.
 """
 
 from __future__ import annotations

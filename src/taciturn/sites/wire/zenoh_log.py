@@ -1,8 +1,8 @@
 """Zenoh's own log, which reports clients that Zenoh rejected before our code saw them.
 
-A handshake that fails, or a message that access control stops, leaves no trace except a line that Zenoh
-writes to file descriptor 1. This module reads these lines and reports them like every other refusal, once per
-sender. Zenoh's refusals hold whether or not their lines can be parsed.
+If a handshake fails, or access control stops a message, the only trace is a line that Zenoh writes to file
+descriptor 1. This module reads these lines and reports them like every other refusal, once per sender.
+Zenoh's refusals hold whether or not their lines can be parsed.
 """
 
 from __future__ import annotations
