@@ -126,7 +126,7 @@ def test_option_again_keeps_the_record_and_the_certificate_mentions_it(crashed, 
     with SqliteLedger(crashed / "run" / "ledger.sqlite", at_least=certificate.head, readonly=True) as ledger:
         assert ledger.head == certificate.head
     assert run(["train", str(job), "--again"]) == 1, "a run that came to its end is never run over"
-    assert "needs its own folder" in capsys.readouterr().err
+    assert "needs a new folder" in capsys.readouterr().err
 
 
 def test_a_run_that_is_still_going_is_left_alone(crashed, tmp_path, capsys):
