@@ -24,7 +24,7 @@ from .frames import (
 )
 from .membership import Agreed, Hello, Past, pack_past, read_hello, read_past, read_proposal
 
-MOST_HELD = 20_000  # frames, and hellos, that a site keeps in memory; then the sender of most is refused
+MOST_HELD = 20_000  # frames that a site keeps in memory; then it refuses the site that sent most of them
 MOST_SKIPPED = 2**16  # attempts between the newest that a site knows and the one that a frame names
 LAST_ATTEMPT = 2**31
 WITH_ROUND = (Kind.COMMIT, Kind.MESSAGE, Kind.TOTAL)  # kinds of frames that belong to a round
@@ -111,6 +111,8 @@ class Core:
         self.number = 0
         self.seen = 0
         self.refused: dict[tuple[int, str], int] = {}
+        self.flooding: set[int] = set()  # sites that filled the memory; their frames are refused
+        self.junk = 0  # how many of their frames are in memory
 
     # -- time, randomness, effects ----------------------------------------------------------------------
 
@@ -233,12 +235,14 @@ class Core:
         last = max(int(self.method.rounds), len(self.setup.names)) if slot.kind in WITH_ROUND else 0
         if slot.attempt > min(max(self.number, self.seen) + MOST_SKIPPED, LAST_ATTEMPT) or slot.t > last:
             raise FrameRefused("slot", "it names an attempt or a round that this run cannot have")
-        if len(self.hellos if slot.kind == Kind.HELLO else self.board) > MOST_HELD:
-            held = self.hellos if slot.kind == Kind.HELLO else (known for known, _ in self.board)
-            most = Counter(known.sender for known in held)
-            if most[slot.sender] == max(most.values()):
-                name = self.setup.names[slot.sender]
-                raise FrameRefused("flood", f"{name} has sent more frames than a run needs")
+        if len(self.board) + len(self.hellos) - self.junk > MOST_HELD:
+            senders = Counter(slot.sender for slot in (*self.hellos, *(known for known, _ in self.board)))
+            most = max(senders.keys() - self.flooding, key=lambda i: senders[i])
+            self.flooding.add(most)
+            self.junk += senders[most]
+        if slot.sender in self.flooding:
+            name = self.setup.names[slot.sender]
+            raise FrameRefused("flood", f"{name} has sent more frames than a run needs")
 
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
         """The neighbours that a frame is passed on to."""
