@@ -299,3 +299,8 @@ def test_the_schema_says_which_scale_a_curve_has() -> None:
 def test_a_seed_without_surfaces_is_refused() -> None:
     with pytest.raises(ParameterError, match="`seed` is only for `surfaces`"):
         BoundedEncoder(SCHEMA, seed=1).fit([ANNE])
+
+
+def test_auto_is_refused_with_the_classes_that_have_it() -> None:
+    with pytest.raises(ParameterError, match=r"`FeatureMap\(n=..., epsilon=...\)`, additive models and jobs"):
+        BoundedEncoder(SCHEMA, curves="auto").fit([ANNE])

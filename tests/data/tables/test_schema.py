@@ -117,3 +117,5 @@ def test_the_short_form_is_a_schema_wherever_one_is_taken() -> None:
     for wrong in (None, {}, 3):
         with pytest.raises(DataError, match="`schema` must state what is public about each column"):
             public_columns(wrong)
+    with pytest.raises(DataError, match=r"`race` must be .*a list of texts such as \['1', '2', '3'\]"):
+        public_columns({"race": [1, 2, 3]})

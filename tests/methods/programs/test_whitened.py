@@ -114,6 +114,21 @@ def test_sparse_rows_add_what_dense_ones_do():
     np.testing.assert_allclose(float_share(thin, query), float_share(dense, query), rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("t", [0, 1, 2, 3, 11])
+def test_a_share_of_all_rows_is_the_sum_of_the_shares_of_its_parts(t):
+    """A share uses the released coordinates; coordinates from its own moments depend on all rows."""
+    X, y = made_rows()
+    tables, n = tables_of(), len(X)
+    query = tables.program.query(walk(tables, share(X, y, n))[t])
+    whole, first, rest = (
+        share(X[some], y[some], n).integers(query, tables.sums[t])
+        for some in (slice(None), slice(1000), slice(1000, None))
+    )
+    stray = tables.sums[t].stray / tables.sums[t].grid  # the charged floating-point error, in grid steps
+    assert np.abs(whole - first - rest).max() <= 2.0 + 3.0 * stray
+    assert np.abs(whole).max() > 1000.0 * (2.0 + 3.0 * stray)
+
+
 def test_coordinates_are_computed_from_released_totals_only():
     """The totals alone, without any row, give the same coordinates, points and model, bit by bit."""
     X, y = made_rows()

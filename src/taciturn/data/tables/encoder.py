@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ...core import checks
-from ...core.errors import DataError
+from ...core.errors import DataError, ParameterError
 from ...core.types import Array, LazyRows
 from ..features.expansion import Expansion
 from ..features.mapped_rows import Columns, MappedRows
@@ -139,6 +139,11 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def expansion(self) -> Expansion | None:
         """The curves and surfaces, if there are any."""
+        if any(isinstance(number, str) for number in (self.curves, self.surfaces)):
+            raise ParameterError(
+                '`curves` and `surfaces` must be whole numbers: "auto" needs the number of records, which an '
+                "encoder does not know. `FeatureMap(n=..., epsilon=...)`, additive models and jobs do."
+            )
         made = Expansion(self.curves, self.surfaces, self.seed, indicators=self.missing_as == "indicator")
         return made if made.curves or made.surfaces else None
 

@@ -127,4 +127,7 @@ def _field(name: str, public: Any) -> Field:
         return Category(name, tuple(listed))
     if len(listed) == 2:
         return Number(name, *listed)
-    raise DataError(f"`{name}` must be (low, high), a list of texts, bool or a field; got {public!r}.")
+    raise DataError(
+        f"`{name}` must be (low, high), a list of texts such as ['1', '2', '3'], bool or a field; "
+        f"got {public!r}."
+    )
