@@ -1,7 +1,7 @@
 """Estimates from noisy counts, with intervals that include the noise and the sampling error.
 
 A smooth function f of the counts c, with gradient g, has a variance of two parts. The first is the variance
-from noise, with standard deviation sigma for each count. The second is that of a random sample of n rows:
+from noise, with standard deviation sigma for each count. The second is the variance of a sample of n rows:
 
     sigma^2 ||g||^2  +  sum c g^2 - (sum c g)^2 / n
 

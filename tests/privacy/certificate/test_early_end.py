@@ -51,8 +51,8 @@ def test_a_run_that_ended_early_states_the_planned_figure(noise: str) -> None:
     assert stopped.costs == whole.costs and stopped.charged_epsilon == short.epsilon
     assert whole.charged_epsilon == whole.epsilon
     said = stopped.statement()
-    assert "10 rounds were planned. The figures are those of the planned run" in said
-    assert "If the decision to stop did not depend on what had been sent, epsilon = " in said
+    assert "10 rounds were planned. The figures are for the whole planned run" in said
+    assert "If the decision to stop did not depend on the messages, epsilon = " in said
     assert "were planned" not in whole.statement()
     again = Certificate.from_json(stopped.to_json())
     again.check()

@@ -45,7 +45,7 @@ def charges(tables: Tables, t: int, sites: NDArray[np.int64]) -> RoundCharges:
 
 
 def price_run(tables: Tables, run: RunFacts, sites: Sequence[SiteFacts]) -> MemoryLedger:
-    """The ledger of these sites after the last round, computed in advance; row k is that of sites[k]."""
+    """The ledger of these sites after the last round, computed in advance; row k belongs to sites[k]."""
     ledger, numbers = MemoryLedger(run, sites), np.array([facts.site for facts in sites], dtype=np.int64)
     for entry in run.sums:  # the first rounds release moments of the rows
         none, std = np.zeros(len(numbers)), np.full(len(numbers), entry.std)

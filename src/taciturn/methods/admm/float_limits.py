@@ -1,4 +1,4 @@
-"""Float limits: the smallest tolerance that floats can certify for a site's minimiser, whatever it receives.
+"""Float limits: the smallest tolerance that floats can certify for a site's minimiser, for any messages.
 
 A failed solve would reveal facts about the rows that no noise hides. So a real run begins only if floats
 certify `tol` for every history up to `history_limit`. A history is the linear term of the sent and received

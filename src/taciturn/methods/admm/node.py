@@ -1,7 +1,7 @@
 """A node of the paper's methods: it computes several sites at once, on arrays (sites, repeats, d). No I/O.
 
 The equations are those of `updates.py`, with one penalty per site. A site draws the same noise and finds the
-same minimiser, to the last bit, as in a node of its own.
+same minimiser, to the last bit, as in a node with this site alone.
 """
 
 from __future__ import annotations

@@ -83,11 +83,11 @@ def _stopped(claims: Claims) -> str:
     if run.noise == "none" or math.isinf(claims.charged_epsilon):
         return said
     fewer = f"epsilon = {format_cost(claims.charged_epsilon)} at delta = {format_delta(claims.delta)}"
-    why = """The figures are those of the planned run, because the decision to stop may have depended on what
-        had been sent."""
+    why = """The figures are for the whole planned run, because the decision to stop may have depended on the
+        messages."""
     if math.isinf(claims.epsilon):
         why = "The cost of the other rounds is not recorded. So no figure holds for every reason to stop."
-    return f"{said} {why} If the decision to stop did not depend on what had been sent, {fewer} holds."
+    return f"{said} {why} If the decision to stop did not depend on the messages, {fewer} holds."
 
 
 def _cost(claims: Claims) -> str:

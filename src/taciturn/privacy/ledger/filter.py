@@ -85,7 +85,7 @@ class RenyiFilter:
         return spent
 
     def plus(self, charge: Charge) -> Spent:
-        """The cost after a charge, whatever the budget is."""
+        """The cost after a charge, not compared with the budget."""
         cost = self._price(self._site, charge, self._orders)
         past = self.spent
         return Spent(past.renyi + cost.renyi, past.pure + cost.pure, past.square + cost.square)
@@ -111,7 +111,7 @@ class MaskedFilter:
         return spent
 
     def plus(self, charge: Charge) -> Spent:
-        """The cost after a charge, whatever the budget is."""
+        """The cost after a charge, not compared with the budget."""
         return self.spent._replace(rounds=(*self.spent.rounds, charge.t))
 
     @cached_property

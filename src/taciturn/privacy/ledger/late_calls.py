@@ -37,7 +37,7 @@ _left: ContextVar[str] = ContextVar("left", default="")
 
 
 def note_workers(name: str) -> None:
-    """Mark threads and tasks that are alive at the end of a block as late, except the one that ended it."""
+    """Mark threads and tasks that are alive at the end of a block as late, except the current one."""
     watch_starts()
     end = time.monotonic() + _LONGEST_START
     while _in_flight and time.monotonic() < end:

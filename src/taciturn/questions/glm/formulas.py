@@ -75,9 +75,9 @@ class Formula:
     def expected(self, spreads: Sequence[float] | None) -> tuple[Array, Array]:
         """(standard deviations, correlations) of the columns, assuming that the parts are independent.
 
-        The mean of a part is assumed to be the middle of its range. Its standard deviation is the one in
-        `spreads`, or a quarter of the range. A product is correlated with its parts, which makes the standard
-        errors of the product and of its parts larger.
+        The mean of a part is assumed to be the middle of its range. Its standard deviation is given in
+        `spreads`, or is a quarter of the range. A product is correlated with its parts, which makes the
+        standard errors of the product and of its parts larger.
         """
         main = {column[0]: k for k, column in enumerate(self.columns) if len(column) == 1}
         parts = list(dict.fromkeys(part for column in self.columns for part in column))

@@ -45,7 +45,7 @@ class Content(IntEnum):
 
 @dataclass
 class Envelopes:
-    """The sending key of this process, and those of its neighbours.
+    """The sending keys of this process and of its neighbours.
 
     job, shown : SHA-256 of the job, and its public keys for a neighbour that has another job.
     seal : signs as this site.   check : refuses a frame that the neighbour of this number did not sign.

@@ -225,8 +225,8 @@ class Meeting(CatchingUp):
         else:
             self.stop(
                 Reason.COPY,
-                "another process signs with the name and key of this site: a copy of it is running. Nothing "
-                "more is released by this process; stop one of the two for good.",
+                "another process signs with the name and key of this site: a copy of this site runs. This "
+                "process releases nothing more. Stop one of the two permanently.",
                 about=self.setup.own,
             )
 

@@ -66,7 +66,7 @@ class RoundSteps(Meeting):
         return tuple(self.node.neighbours())
 
     def _lacks(self, kind: Kind, attempt: int, t: int) -> bool:
-        """Whether a frame of round t is missing; looks first for the one that was missing last time."""
+        """Whether a frame of round t is missing; the frame that was missing last time is checked first."""
         key = self.lacked
         if key is not None and key[0][:3] == (kind, attempt, t) and key[1] == self.scope:
             if key not in self.board:

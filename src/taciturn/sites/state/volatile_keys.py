@@ -97,7 +97,7 @@ def open_volatile(folder: Path | None, state: Path) -> VolatileMemory:
 
 
 def _usual_places() -> Iterator[Path]:
-    """The runtime folder of the service, that of the user, and shared memory."""
+    """The runtime folders of the service and of the user, and shared memory."""
     named = (os.environ.get(name, "").split(":") for name in ("RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"))
     for place in (*(entry for entries in named for entry in entries), "/dev/shm"):
         if place and os.access(place, os.W_OK | os.X_OK):

@@ -86,7 +86,7 @@ def neighbours(
 def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Finding]:
     """Exchange the keys of envelopes with every neighbour: a signed answer names the job of its site.
 
-    A neighbour that runs answers, and so does one that checks.
+    A neighbour answers while it runs or checks.
     """
     site, names = ready.site, ready.site.job.names
     near, events = {names.index(name) for name in site.neighbours}, queue.Queue[Event]()
