@@ -13,6 +13,7 @@ import taciturn as tt
 from support.example_run import DELTA, certificate, charges, ledger, run_facts, site_facts
 from taciturn.core.errors import BudgetExceeded, CertificateError, TaciturnWarning
 from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.certificate.summary import five_lines
 from taciturn.privacy.facts import SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
@@ -53,7 +54,7 @@ def test_a_run_that_ended_early_states_the_planned_figure(noise: str) -> None:
     said = stopped.statement()
     assert "10 rounds were planned. The figures are for the whole planned run" in said
     assert "If the decision to stop did not depend on the messages, epsilon = " in said
-    assert "were planned" not in whole.statement()
+    assert "were planned" not in whole.statement() and "all 10 rounds" in five_lines(stopped)[2]
     again = Certificate.from_json(stopped.to_json())
     again.check()
     assert again.notes == [] and again.charged_epsilon == stopped.charged_epsilon

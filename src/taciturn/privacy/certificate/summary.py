@@ -63,7 +63,8 @@ def five_lines(claims: Claims) -> list[str]:
         worst = format_cost(claims.epsilon_against(None))
         controls = masked_words.observer(run)
         rests = f"an attacker who {controls}, and no more. If all others collude, epsilon is {worst}."
-    rounds = "in one round" if claims.rounds == 1 else f"all {claims.rounds} rounds together"
+    counted = claims.rounds if claims.form == 1 else run.rounds  # epsilon counts all planned rounds
+    rounds = "in one round" if counted == 1 else f"all {counted} rounds together"
     return [
         f"Done: {done}",
         f"Covered: any one {unit}, against an attacker who knows all the others.",
