@@ -71,6 +71,13 @@ def test_target_scale_far_from_the_targets_is_reported():
     assert tt.check(table(), SCHEMA, targets, target_scale=300.0).troubles == ()
 
 
+def test_targets_close_together_and_far_from_zero_are_reported():
+    targets = 93.0 + 5.0 * np.random.default_rng(0).normal(size=2000)
+    (line,) = tt.check(table(), SCHEMA, targets, target_scale=100.0).troubles
+    assert "subtract a public centre" in line and "`target_scale` of their median" in line
+    assert tt.check(table(), SCHEMA, targets - 90.0, target_scale=10.0).troubles == ()
+
+
 def test_too_few_rows_come_with_the_number_that_would_do():
     few = tt.check(table(10), SCHEMA, **BUDGET)
     assert few.noise > 1 and any("too few rows" in line for line in few.troubles)

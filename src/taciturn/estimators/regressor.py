@@ -28,7 +28,9 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
     ----------
     target_scale : a PUBLIC number, the typical magnitude of y. The model is fitted to y / target_scale,
         clipped to +-1e9. With target_scale = 1 and targets in the hundreds, a fit spends its budget and
-        learns almost nothing; `taciturn.check(X, y=y, target_scale=...)` shows this beforehand.
+        learns almost nothing; `taciturn.check(X, y=y, target_scale=...)` shows this beforehand. If all y
+        are far from 0, subtract a public centre from y and give the typical distance from it: the error
+        from noise is proportional to target_scale.
     scale : the residual at which the loss turns from quadratic to linear, in units of target_scale.
     others : as for `PrivateLogisticRegression`. The attributes are the same too.
 

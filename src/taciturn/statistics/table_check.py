@@ -248,7 +248,8 @@ def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool
     """Like `_label`, for a numeric target; its histogram shows |target| / scale."""
     counts = count_column(Number("target", -1e300, 1e300), values)
     found = read_numbers(values)
-    known = np.abs(found[np.isfinite(found)]) / scale
+    signed = found[np.isfinite(found)] / scale
+    known = np.abs(signed)
     heights, _ = np.histogram(known, _CELLS)
     troubles = [counts.losses()] if counts.many_lost else []
     typical = float(np.median(known)) if len(known) else 1.0
@@ -256,6 +257,11 @@ def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool
         troubles.append(
             f"half of the targets are larger than {typical:.2g} times `target_scale` in magnitude; "
             "set it to the magnitude of a typical target, from public knowledge"
+        )
+    elif len(known) and (apart := float(np.median(np.abs(signed - np.median(signed))))) < 0.1:
+        troubles.append(
+            f"half of the targets are within {apart:.2g} times `target_scale` of their median; subtract a "
+            "public centre from the targets, and set `target_scale` to the typical distance from it"
         )
     return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles)), ~np.isfinite(found)
 
