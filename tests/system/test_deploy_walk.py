@@ -24,6 +24,7 @@ LINES = [
 ]
 ELSEWHERE = (  # what other tests run, or no test may
     "pip install",
+    "taciturn plan",  # tests/cli/test_plan.py
     "taciturn site up",  # tests/cli/sites/test_up.py
     "openssl ",  # tests/cli/sites/test_kit.py
     "printf ",

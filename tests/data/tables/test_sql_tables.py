@@ -60,7 +60,7 @@ def test_rows_are_read_once(database):
         ("sqlite:///clinic.db", "DELETE FROM visits /* hunter2 */", "the query in `database`"),
         ("sqlite:///clinic.db", "SELECT age, age FROM visits", "must return each column once"),
         ("sqlite:///clinic.db", "SELECT age FROM visits WHERE age > 999", "`database`: has no rows"),
-        ("postgresql+psycopg://u:hunter2@127.0.0.1:1/x", "SELECT 1", "refused the query"),
+        ("postgresql+psycopg://u:hunter2@127.0.0.1:1/x", "SELECT 1", "refused the connection"),
     ],
 )
 def test_an_error_shows_neither_query_nor_connection(database, url, query, what):
@@ -90,7 +90,7 @@ def test_locked_or_lost_sqlite_file_and_a_lost_column_get_one_clear_line(databas
     later = TableQuery(f"sqlite:///{database}", "SELECT age FROM visits")
     assert later.fingerprint
     database.unlink()
-    with pytest.raises(DataError, match="refused the query"):
+    with pytest.raises(DataError, match="refused the connection"):
         TableFile(None, later).read(["age"])
 
 

@@ -8,9 +8,17 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from support.sitework import frame, sites
 from taciturn.core.errors import SiteError
-from taciturn.sites.files.keys import Authority, fingerprint, load_certificates, short_fingerprint
+from taciturn.sites.files.keys import (
+    Authority,
+    fingerprint,
+    load_certificates,
+    load_key,
+    new_key,
+    self_signed,
+    short_fingerprint,
+)
 from taciturn.sites.protocol.frames import FrameRefused, Kind, decode
-from taciturn.sites.wire.trust import load_trust
+from taciturn.sites.wire.trust import load_trust, reader_trust
 
 DAY = datetime.timedelta(days=1)
 
@@ -89,3 +97,21 @@ def test_a_job_lists_the_keys_of_all_sites_or_of_none(network):
         load_trust(folder / "authority.pem", keys={"site-1": "0000" + "-0000" * 7}).check(signed, "site-1")
     with pytest.raises(FrameRefused, match="its key is not the one"):
         load_trust(folder / "authority.pem", keys={"site-2": keys["site-1"]}).check(signed, "site-1")
+
+
+def test_reader_trusts_an_authority_or_the_certificates_of_all_sites(network, tmp_path):
+    folder, _, signed = network
+    reader_trust(folder / "authority.pem").check(signed, "site-1")
+    own = self_signed(load_key(folder / "site-1" / "site-1.key"), "site-1", ["127.0.0.1"])
+    other = self_signed(new_key(tmp_path / "2.key"), "site-2", ["127.0.0.1"])
+    members = tmp_path / "members.pem"
+    members.write_bytes(own + other)
+    reader_trust(members).check(signed, "site-1")
+    with pytest.raises(FrameRefused, match="claims to be site-2"):
+        reader_trust(members).check(signed, "site-2")
+    members.write_bytes(other)
+    with pytest.raises(FrameRefused, match="its key is not the one"):
+        reader_trust(members).check(signed, "site-1")
+    members.write_bytes(own + other + self_signed(new_key(tmp_path / "1.key"), "site-1", ["127.0.0.1"]))
+    with pytest.raises(SiteError, match="two keys for 'site-1'"):
+        reader_trust(members)

@@ -151,8 +151,10 @@ def test_a_budget_that_was_edited_is_a_wrong_file(ready):
     path = ready.site.folder / "site.toml"
     shutil.rmtree(ready.site.state)
     other = make_ready(edit(path, budget={"epsilon": 60.0, "ledger": "account/budget.sqlite"}))
-    with pytest.raises(WrongFiles, match="was created with epsilon"):
+    with pytest.raises(WrongFiles, match="was created with epsilon") as refused:
         admitted(other)
+    assert str(refused.value).count("budget.sqlite") == 1  # the path, once
+    assert "write the value that it was created with" in str(refused.value)
 
 
 # -- the account belongs to the table ---------------------------------------------------------------
@@ -248,6 +250,7 @@ def test_status_shows_the_account_of_the_table(ready, capsys):
     assert f"account of the table: 2 runs spent epsilon {f'{account.seen().spent:.3g}'[:2]}" in (
         out := capsys.readouterr().out
     ), out
+    assert f"\n  in {account.place}\n" in out
     assert run(["site", "status", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["account"]["runs"] == 2 and facts["left"] == pytest.approx(account.seen().left)

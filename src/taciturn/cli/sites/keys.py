@@ -123,7 +123,13 @@ def sign(
 
 @site.command("verify")
 def verify(
-    authority: Annotated[Path, typer.Option(help="The certificate of the network's authority.")],
+    authority: Annotated[
+        Path,
+        typer.Option(
+            help="The certificate of the network's authority, or the certificates of all sites if the job "
+            "lists keys."
+        ),
+    ],
     statement: Annotated[
         Path | None, typer.Argument(help="The statement.json or stopped.json of a site.")
     ] = None,
@@ -136,11 +142,11 @@ def verify(
     from ...privacy.certificate.masked_words import holds_while
     from ...sites.rounds.evidence import read_proof
     from ...sites.rounds.results import files_beside, verify_statement
-    from ...sites.wire.trust import load_trust
+    from ...sites.wire.trust import reader_trust
 
     if (statement is None) == (proof is None):
         raise ParameterError("give either a statement or `--proof`.")
-    trust = load_trust(authority)
+    trust = reader_trust(authority)
     if proof is not None:
         caught = read_proof(proof, trust)
         first, second = caught.frames

@@ -78,7 +78,8 @@ class TableQuery:
         engine = create_engine(url, **options)
         level = _SNAPSHOT.get(kind, "REPEATABLE READ")
         only = {"postgresql_readonly": True} if kind == "postgresql" else {}
-        with engine.connect() as plain:
+        client = "the connection; try it with the database's own client"
+        with self._guarded(engine.connect, f"refused {client}") as plain:
             result = plain.execution_options(isolation_level=level, **only).execute(text(self.query))
             if not result.returns_rows:
                 raise DataError(f"{self}: must be a SELECT statement that returns rows.")
@@ -90,10 +91,12 @@ class TableQuery:
             return act()
         except DataError:
             raise
-        except ModuleNotFoundError as error:
-            driver = error.name or "a driver"
+        except ImportError as error:
+            driver = error.name or ("psycopg" if "psycopg" in str(error) else "a driver")
+            package = "'psycopg[binary]'" if driver == "psycopg" else driver
             raise DataError(
-                f"{self}: needs {driver}, which is not installed; run: pip install {driver}"
+                f"{self}: needs {driver}, which is not installed or cannot be loaded; run: "
+                f"pip install {package}"
             ) from None
         except Exception as error:
             kind = type(error).__name__

@@ -104,7 +104,8 @@ class Budget:
             if value is not None and value != getattr(found.terms, name):
                 raise LedgerError(
                     f"{self.path} was created with {name} = {getattr(found.terms, name)}; got {value}. "
-                    f"A budget never changes: leave `{name}` out, or create a new file for other records."
+                    f"A budget never changes: write the value that it was created with, or create a new "
+                    "file for other records."
                 )
 
     # -- charging -------------------------------------------------------------------------------

@@ -72,4 +72,5 @@ def wrong_ledger_as(path: Path) -> Iterator[None]:
     except LedgerError as error:
         if isinstance(error.__cause__, sqlite3.OperationalError | OSError):
             raise
-        raise WrongFiles(f"{path}: {error}") from error
+        told = str(error)
+        raise WrongFiles(told if told.startswith(str(path)) else f"{path}: {told}") from error

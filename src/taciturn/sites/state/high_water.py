@@ -25,7 +25,7 @@ _MACHINE = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 SLOT = 512  # bytes: two slots take turns, so that one of them is always whole
 CONFIRM = (
     "Nothing is released. If you are sure that this is the newest state, run: taciturn site run "
-    "--newest-state. All figures of the run will then say 'at least'."
+    "site.toml --newest-state. All figures of the run will then say 'at least'."
 )
 
 

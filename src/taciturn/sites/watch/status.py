@@ -82,6 +82,7 @@ class Status:
             f"{self.site} in job {self.job}{simulated}: {self.stage}, {self.released} released",
             f"{self.spent}{self.against}",
             self.account_line(),
+            *([] if self.account is None else [f"  in {self.account.place}"]),
             *(_line(neighbour) for neighbour in self.neighbours),
             *self.further(),
         ]

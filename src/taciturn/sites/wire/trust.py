@@ -218,6 +218,20 @@ def load_trust(
     return Trust(load_certificates(authority), revoked, lists=lists, keys=keys)
 
 
+def reader_trust(file: Path) -> Trust:
+    """The trust of a reader without a job: in an authority, or in self-signed certificates of all sites."""
+    found = load_certificates(file)
+    if any(map(_may_sign, found)):
+        return Trust(found)
+    keys: dict[str, str] = {}
+    for certificate in found:
+        name, key = common_name(certificate), certificate.public_key()
+        if name is not None and isinstance(key, Ed25519PublicKey):
+            if keys.setdefault(name, short_fingerprint(key)) != short_fingerprint(key):
+                raise SiteError(f"{file}: has two keys for {name!r}; keep the key that the job lists.")
+    return Trust(found, keys=keys)
+
+
 def site_trust(site: Site) -> Trust:
     """The trust of a site: its own file lists revocations, and its job may list keys."""
     keys = site.file.keys
