@@ -28,6 +28,7 @@ _CLOCKS = {
     True: "The machine was busy, so seconds are CPU time on one thread instead of wall-clock time.",
 }
 _OURS = "#1f5a99"
+_FIT = Path(__file__).with_name("fit.md")
 
 
 def write_page(contest: Contest, costs: dict[str, list[Cost]], command: str, folder: Path) -> Path:
@@ -56,6 +57,7 @@ def as_markdown(contest: Contest, costs: dict[str, list[Cost]], command: str) ->
             "",
             *_contest_section(contest),
             *_scaling_section(costs),
+            _FIT.read_text(encoding="utf-8"),
         ]
     )
 

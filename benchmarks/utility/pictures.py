@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from .anchors import ALONE_FREE, BOOSTING, EBM, WHITE_CENTRE
-from .contest import ALONE, MAPPED, MASKED, PENALTY, PLAIN
+from .contest import ALONE, MAPPED, MASKED, PENALTY, PLAIN, WHITE_PENALTY
 from .results import Found
 
 _LINES = {
@@ -21,6 +21,7 @@ _LINES = {
     WHITE_CENTRE: ("#777777", "--", 1.5),
     EBM: ("#D55E00", "--", 1.5),
     ALONE: ("#CC79A7", "-", 1.5),
+    WHITE_PENALTY: ("#8C564B", "-", 1.5),
     PENALTY: ("#E69F00", "-", 1.3),
 }
 _DOTS = {ALONE_FREE: "x", EBM: "^", MASKED: "o", MAPPED: "D", BOOSTING: "*"}
@@ -38,7 +39,9 @@ def draw_sums(found: Found, titles: Sequence[str], path: Path) -> None:
             if tables and total is not None:
                 points.append((epsilon, total / len(tables)))
         if points:
-            axis.plot(*zip(*points, strict=True), style, color=colour, lw=width, marker=".", label=name)
+            axis.plot(
+                *zip(*points, strict=True), style, color=colour, lw=width, marker=".", label=_broken(name)
+            )
     axis.axhline(0.0, color="0.4", lw=0.8, linestyle=":")
     label, place = "pooled linear model, no privacy", (0, -7)
     axis.annotate(
@@ -55,6 +58,12 @@ def draw_sums(found: Found, titles: Sequence[str], path: Path) -> None:
     axis.grid(alpha=0.3)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
+
+
+def _broken(name: str) -> str:
+    """A long name on two lines, so that the legend leaves room for the plot."""
+    head, comma, tail = name.partition(", the paper's")
+    return f"{head},\nthe paper's{tail}" if comma else name
 
 
 def draw_tables(found: Found, titles: Mapping[str, str], path: Path) -> None:
