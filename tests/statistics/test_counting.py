@@ -186,7 +186,7 @@ def test_its_record_is_on_disk(tmp_path):
     ("wishes", "words"),
     [
         ({"epsilon": 0}, "`epsilon`"),
-        ({"epsilon": 1e5}, "`epsilon` must be at most 50"),
+        ({"epsilon": 1e15}, "`epsilon` is too large, because no proof covers so little noise"),
         ({"epsilon": 1, "delta": 0}, "`delta`"),
         ({"epsilon": 1, "delta": 0.01}, "`delta` must be at most 1/1,000"),
         ({"epsilon": 1, "colluding": 5}, "`colluding`"),

@@ -155,7 +155,8 @@ def run_asking(
     )
     if setup.forecast(wishes.delta).epsilon > wishes.epsilon:
         raise ParameterError(
-            f"`epsilon` must be at most 50: no proof covers less noise; got {format_given(wishes.epsilon)}."
+            f"`epsilon` is too large, because no proof covers so little noise; got "
+            f"{format_given(wishes.epsilon)}. Choose 50 or less."
         )
     tables: Any = setup.prepared.tables  # type: ignore[attr-defined]
     tables.program.query(tables.program.start(1))  # a wrong first query fails before anything is spent
