@@ -9,6 +9,7 @@ from sites.state.test_account import admitted, edit, real_site
 from support.sitework import PATH_OF_3, network, shards
 from taciturn.cli.app import run
 from taciturn.core.errors import ExitCode, WrongFiles
+from taciturn.privacy.ledger import chain
 from taciturn.sites.files.site import ApprovalRules, load_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.state.account import open_account
@@ -56,6 +57,23 @@ def test_an_owner_approves_by_hand_what_was_shown(ready, capsys):
         ["approved", "by", "hand:"],
         ["refused", "by", "hand:"],
     ]
+
+
+def test_a_process_that_is_killed_while_it_creates_the_log_leaves_a_usable_site(ready, monkeypatch):
+    """An empty log would be refused, because answers may have been removed from it."""
+    log, written = audit_log(open_account(ready.site)), chain.append
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chain, "append", killed)
+    with pytest.raises(KeyboardInterrupt):
+        log.append({"answer": "approved"})
+    monkeypatch.setattr(chain, "append", written)
+    assert log.entries() == []
+    with pytest.raises(WrongFiles, match="not approved"):
+        admitted(ready)
+    assert answers(ready) == [("refused", "rules")]
 
 
 def test_an_approval_is_for_one_question_at_one_cost(ready):

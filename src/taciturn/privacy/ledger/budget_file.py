@@ -12,7 +12,7 @@ import math
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -94,16 +94,21 @@ def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connectio
 
 def make(path: Path, terms: BudgetTerms) -> None:
     """Create a file with an empty budget atomically. If several processes create the file, the first wins."""
+    make_rows(path, lambda db: begin(db, terms))
+
+
+def make_rows(path: Path, first: Callable[[sqlite3.Connection], None]) -> None:
+    """Create a file with its first rows atomically: a process that dies meanwhile leaves no empty file."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
         with open_rows(part, create=True) as db:
-            begin(db, terms)
+            first(db)
         with suppress(FileExistsError):
             os.link(part, path)
     except OSError:  # a file system without hard links
         with open_rows(path, create=True) as db:
             if not chain.exists(db):
-                begin(db, terms)
+                first(db)
     finally:
         part.unlink(missing_ok=True)
 

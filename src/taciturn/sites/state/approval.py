@@ -19,7 +19,7 @@ from ...core.errors import BudgetExceeded, LedgerError, WrongFiles
 from ...core.formatting import format_cost, format_delta, format_given
 from ...jobfile.job_format import TRAIN
 from ...privacy.ledger import chain
-from ...privacy.ledger.budget_file import open_rows
+from ...privacy.ledger.budget_file import make_rows, open_rows
 from ...privacy.ledger.pricing import Planned
 from ..files.database import wrong_ledger_as
 from ..files.site import ApprovalRules, Site
@@ -122,16 +122,16 @@ class AuditLog:
     def append(self, entry: dict[str, Any]) -> None:
         """Append an answer; it is on disk on return."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._rows(create=True) as db:
-            if not chain.exists(db):
-                chain.create(db)
-                chain.append(db, chain.EMPTY, {"format": FORMAT})
+        if not self.path.exists():
+            with wrong_ledger_as(self.path):
+                make_rows(self.path, _first_rows)
+        with self._rows() as db:
             _, head = self._read(db)
             chain.append(db, head, {"at": datetime.now(UTC).isoformat(timespec="seconds"), **entry})
 
     @contextmanager
-    def _rows(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        with wrong_ledger_as(self.path), open_rows(self.path, create=create) as db:
+    def _rows(self) -> Iterator[sqlite3.Connection]:
+        with wrong_ledger_as(self.path), open_rows(self.path) as db:
             yield db
 
     def _read(self, db: sqlite3.Connection) -> tuple[list[dict[str, Any]], chain.Head]:
@@ -141,6 +141,11 @@ class AuditLog:
         if not bodies or bodies[0].get("format") != FORMAT:
             raise LedgerError("is not an audit log: it was emptied, or is another file.")
         return bodies[1:], head
+
+
+def _first_rows(db: sqlite3.Connection) -> None:
+    chain.create(db)
+    chain.append(db, chain.EMPTY, {"format": FORMAT})
 
 
 def audit_log(account: Account) -> AuditLog:
