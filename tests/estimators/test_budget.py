@@ -43,7 +43,7 @@ def test_the_fit_that_would_overspend_is_refused_and_the_others_are_listed(table
     tt.PrivateLogisticRegression(epsilon=9.0, **FAST).fit(*table)  # outside
     assert [run.what for run in budget.runs] == ["PrivateLogisticRegression"] * 2
     assert 0.99 < budget.spent <= 1 and all(run.finished for run in budget.runs)
-    assert "against 1 of 2 other sites" in budget.runs[0].against
+    assert "at most 1 of 2 other sites collude" in budget.runs[0].against
 
 
 def test_the_remainder_of_a_large_budget_can_be_spent_and_hardly_more(table, tmp_path):

@@ -129,7 +129,7 @@ def test_a_model_of_an_earlier_format_is_loaded_with_a_note(tmp_path):
     shutil.copy(FORMAT_1 / "model.json", tmp_path)
     with pytest.warns(TaciturnWarning) as notes:
         loaded = tt.load_model(tmp_path / "model.json")
-    assert any("nothing in it names the model" in str(note.message) for note in notes)
+    assert any("does not identify the model" in str(note.message) for note in notes)
     assert loaded.certificate_.form == 1
     for name, match in (("score", "belongs to a score"), ("gaussian", "does not fit the facts")):
         entries = json.loads((FORMAT_1 / "model.json").read_text())
