@@ -11,6 +11,7 @@ from support.siteend import in_process
 from support.sitehub import Killed, start, until, use_hub
 from support.sitemasked import masked_network, model_in_process
 from support.sitework import PATH_OF_3, RING_OF_3, network
+from support.sitework import frame as signed_frame
 from taciturn.core.errors import (
     BudgetExceeded,
     Contradiction,
@@ -23,6 +24,7 @@ from taciturn.jobs.verify_run import verify_run
 from taciturn.methods.admm.node import Node
 from taciturn.methods.sums.attempt import SumsAttempt
 from taciturn.sites.files.site import load_site
+from taciturn.sites.protocol.events import Heard
 from taciturn.sites.protocol.frames import Kind, encode
 from taciturn.sites.protocol.rounds import GAVE_UP
 from taciturn.sites.rounds.evidence import read_proof
@@ -299,6 +301,25 @@ def test_with_masks_a_restored_or_lost_state_continues_in_a_new_attempt(hub, tmp
         slots = [(frame.scope, frame.t) for frame in hub.frames(number, Kind.MESSAGE)]
         assert len(slots) == len(set(slots))
     assert len(statement(paths[0])["attempts"]) == 2
+
+
+@pytest.mark.parametrize("kind", ["penalty", "masked"])
+def test_a_site_that_has_seen_a_copy_of_itself_says_at_least_also_after_a_restart(
+    hub, tmp_path, kind, monkeypatch
+):
+    slow(monkeypatch)
+    paths = make(tmp_path, kind, seed=None, rounds=8)
+    running = start(paths)
+    until(lambda: len(hub.frames(0, Kind.MESSAGE)) > 1)
+    last = hub.frames(0, Kind.MESSAGE)[-1]
+    of_copy = signed_frame(
+        load_site(paths[0]), Kind.MESSAGE, last.t + 4, attempt=last.attempt, scope=last.scope
+    )
+    hub.on["site-0"].tell(Heard(of_copy, 1))
+    assert running[0].code == StateLost.exit_code and stopped(paths[0])["at_least"] is True
+    running[0] = start(paths[:1])[0]
+    assert [thread.code for thread in running] == [0] * 3
+    assert [statement(path).get("at_least", False) for path in paths] == [True, False, False]
 
 
 def test_owner_confirmation_has_no_effect_with_masks_and_is_refused(hub, tmp_path):

@@ -274,7 +274,8 @@ class SiteDriver:
         text = effect.text
         if effect.reason in (Reason.COPY, Reason.IMPOSSIBLE):
             take_back_results(self.ready.site.state)
-            self.store.at_least |= effect.reason is Reason.COPY
+            if effect.reason is Reason.COPY:
+                self.store.confirm(*self.store.reached)  # the copy may have sent more: 'at least', for good
             if effect.reason is Reason.IMPOSSIBLE:
                 self.store.forbid(text)
             about = self.ready.site.name if effect.about is None else self._name(effect.about)
