@@ -125,7 +125,8 @@ def _what(questions: Sequence[Question]) -> str:
 
 
 def _listed(questions: Sequence[Question]) -> str:
-    return " and ".join(f"{one.kind!r}" for one in questions)
+    *first, last = (f"{one.kind!r}" for one in questions)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _effects(model: LoadedModel) -> dict[str, Any]:
