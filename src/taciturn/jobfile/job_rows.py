@@ -168,7 +168,8 @@ def chosen_map(job: Job, units: int | None) -> tuple[int, int]:
     if job.epsilon is None or known is None:
         what = "epsilon" if job.epsilon is None else "samples"
         raise ParameterError(
-            f'`encoding.curves` and `encoding.surfaces` must be numbers: "auto" needs `{what}` in the job.'
+            "`encoding.curves` and `encoding.surfaces` must be numbers, such as 9 and 0, in a job without "
+            f'`{what}`: "auto" depends on it.'
         )
     auto = schema_map(job.schema_, known, job.epsilon, job.delta)
     return tuple(b if a == "auto" else a for a, b in zip(given, auto, strict=True))  # type: ignore[return-value]

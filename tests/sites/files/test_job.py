@@ -52,6 +52,14 @@ def test_a_job_with_whitened_rows_needs_rounds_beside_those_of_the_moments(tmp_p
     assert "\n" not in str(caught.value)
 
 
+def test_a_job_without_epsilon_needs_the_numbers_of_its_feature_map(tmp_path):
+    table = {"dimension": None, "schema": SCHEMA, "label": {"column": "y", "positive": "a"}}
+    mapped = load_job(written(tmp_path, **table, whiten=0.3, encoding={"curves": 5, "surfaces": 0}))
+    assert mapped.dimension == 11  # age: a line, five hats, an indicator; sex: three columns; the constant
+    with pytest.raises(SiteError, match="must be numbers, such as 9 and 0, in a job without `epsilon`"):
+        load_job(written(tmp_path, **table, encoding={"curves": "auto", "surfaces": 0}))
+
+
 def test_a_key_that_only_one_side_has_is_named(tmp_path):
     """This happens when a newer release on one side knows one more optional key."""
     ours = load_job(written(tmp_path))
