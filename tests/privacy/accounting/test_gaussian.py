@@ -88,6 +88,7 @@ def test_extreme_values_are_handled():
     assert gaussian_epsilon(1e-9, 1e-5) == 0
     assert gaussian_epsilon(1e3, 1e-5) > 1e3**2 / 2
     assert gaussian_epsilon(1e200, 1e-5) == np.inf
+    assert 1e154 < gaussian_mu(np.finfo(float).max, 1e-5) < 2e154
     assert gaussian_epsilon(1.0, 1e-300) == pytest.approx(1.0 * (0.5 + 37.0), rel=0.02)
 
 

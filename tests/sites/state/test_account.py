@@ -284,6 +284,19 @@ def test_unusable_account_path_is_refused_before_connecting(ready, capsys, ledge
     assert sorted(folder.iterdir()) == before
 
 
+def test_unusable_account_path_of_a_run_that_has_begun_is_named(ready):
+    with open_store(ready):
+        pass
+    changed = make_ready(edit(ready.site.folder / "site.toml", budget={"epsilon": 50.0, "ledger": "."}))
+    with open_store(changed) as store, pytest.raises(WrongFiles, match=r"`budget.ledger`: .* must be a file"):
+        admitted(changed, store)
+
+
+def test_path_with_a_nul_character_is_refused_by_name(ready):
+    with pytest.raises(WrongFiles, match="`state`: must not contain a NUL character"):
+        edit(ready.site.folder / "site.toml", state="a\0b")
+
+
 def test_a_site_inside_the_block_of_another_budget_is_refused(ready, tmp_path):
     """A site charges the account of its table, so the budget around it would miss the run."""
     place = open_account(ready.site).place

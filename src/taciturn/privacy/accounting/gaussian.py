@@ -32,6 +32,7 @@ _ROOT_2, _ROOT_2_PI, _HALF_ROOT = math.sqrt(2), math.sqrt(2 * math.pi), math.sqr
 _MILLS = 4e-15  # a bound on the relative error of a computed Mills ratio Phi(-y) / phi(y)
 _ULPS = 1e-15
 _HOPELESS = 1e8
+_LARGEST = float(np.finfo(float).max)
 _LOOSE = 1e-12  # a bound on the relative error of a computed density with an exponent up to 1,000
 
 
@@ -103,7 +104,7 @@ def gaussian_mu(epsilon: ArrayLike, delta: ArrayLike) -> Array:
         return np.asarray(gaussian_delta(mu, epsilon) > delta)
 
     low = np.zeros_like(epsilon)
-    high = np.sqrt(2 * epsilon) + 8 * delta + 1.0
+    high = np.sqrt(2 * np.minimum(epsilon, _LARGEST / 2)) + 8 * delta + 1.0
     while not np.all(out := beyond(high)):
         high = np.where(out, high, 2 * high)
     if not np.isfinite(high).all():

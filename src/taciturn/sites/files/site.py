@@ -27,6 +27,8 @@ KEYRING = Path("keyring")
 
 
 def _path(entry: Any) -> Any:
+    if isinstance(entry, str) and "\0" in entry:
+        raise ValueError("must not contain a NUL character")
     return Path(entry) if isinstance(entry, str) and entry else entry
 
 

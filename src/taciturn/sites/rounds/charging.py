@@ -20,6 +20,8 @@ def admit(ready: PreparedSite, account: Account | None, store: SiteStore | None 
         _check_rehearsal(ready)
     if account is None or (store is None and ready.site.database.exists()):
         return
+    if store is None or not store.charges:
+        account.check_place()
     charged = store is not None and (bool(store.charges) or account.holds(store.id))
     if store is not None and charged:
         account.check(store.id)
