@@ -52,13 +52,13 @@ def test_links_name_the_sites_in_any_order(tmp_path):
         ),
         ("delta = 1e-5", "delta = 1e-5\nclip = 64.0", 9, "`clip` is read by `taciturn site` only"),
         ('classes = ["no", "yes"]', "", 13, "`label` must have one of `classes` and `positive`"),
-        ('classes = ["no", "yes"]', 'classes = ["no", "no"]', 15, "`label.classes` must differ"),
+        ('classes = ["no", "yes"]', 'classes = ["no", "no"]', 15, "`label.classes` must not list a class"),
         ('column = "readmitted"', 'column = "readmitted"\nscale = 2', 15, "`label.scale` belongs to a regr"),
         ('column = "readmitted"', 'column = "age"', 14, "`label.column` must not be among"),
         ("low = 0, high = 110", "low = 0, high = -1", 27, "`age.high` must be above low = 0; got -1"),
         ("low = 0, high = 60, ", "", 28, "`fields[1]` lacks high, low"),
         ("epsilon = 1.0", "epsilon = 1.0\nrounds = 2\nmax_rounds = 3", 9, "`max_rounds` must be left out"),
-        ("epsilon = 1.0", 'epsilon = 1.0\nunit = "person"', None, "and `unit` = 'person' go together"),
+        ("epsilon = 1.0", 'epsilon = 1.0\nunit = "person"', None, "and `unit` = 'person' belong together"),
         (
             "epsilon = 1.0",
             'epsilon = 1.0\ncolluding = 1\nnoise = "norm"',
@@ -69,7 +69,7 @@ def test_links_name_the_sites_in_any_order(tmp_path):
         ('graph = "complete"', 'links = [["north", "east"]]', 10, "`links` must be pairs"),
         ('graph = "complete"', 'links = [["north", "north"]]', 10, "pairs of two different sites"),
         ('# links = [["north", "south"]]', 'links = [["north", "south"]] #', 10, "`graph` must be left out"),
-        ('graph = "complete"', "links = []", 10, "must join all sites.*north has no link"),
+        ('graph = "complete"', "links = []", 10, "must connect all sites.*north has no link"),
         ("epsilon = 1.0", "eps = 1.0", 7, "`eps`: is not a known key; `epsilon` is missing"),
         ("epsilon = 1.0", "epsilon = -1", 7, "must be above 0.*; got -1"),
         ('graph = "complete"', 'graph = "mesh"', 10, "'star' or 'path'; got 'mesh'"),
@@ -88,7 +88,7 @@ def test_an_error_names_file_line_and_key(tmp_path, old, new, line, words):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('south = "south.csv"', "", "`rows.south` must be given: the job"),
+        ('south = "south.csv"', "", "`rows.south` must be given: .* lists this site"),
         ('south = "south.csv"', "south = 3", "`rows.south`: must be a table"),
         ("[rows]", "csv = { decimal = ',' }\n[rows]", "`csv.decimal` must differ from `csv.separator`"),
         (
@@ -108,7 +108,9 @@ def test_an_error_in_the_owners_file_names_that_file(tmp_path, old, new, words):
 def test_a_job_without_its_owners_file_says_what_to_write(tmp_path):
     path = written(tmp_path)
     (tmp_path / "owner.toml").unlink()
-    with pytest.raises(ParameterError, match=r"owner\.toml: is missing\. .*rows = \{ north = .north.csv"):
+    with pytest.raises(
+        ParameterError, match=r"owner\.toml: this file is missing\. .*rows = \{ north = .north.csv"
+    ):
         read_job(path)
 
 

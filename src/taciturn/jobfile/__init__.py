@@ -1,1 +1,1 @@
-"""One job format for `taciturn train` and `taciturn site`: models, reader, and the rows it is about."""
+"""The job format of `taciturn train` and `taciturn site`: its models, its reader, and the reader of rows."""

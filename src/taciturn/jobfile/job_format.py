@@ -1,6 +1,6 @@
-"""Job: a task for several sites. It has the keys that `taciturn train` and `taciturn site` share.
+"""Job: a task for several sites, with the keys that `taciturn train` and `taciturn site` have in common.
 
-Everything in a job is public. The owner's file, not the job, says where the rows are.
+Everything in a job is public. Where the rows are is in a file of their owner, not in the job.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TRAIN, SEVERAL = "train", "several"
 KINDS = (TRAIN, "describe", "evaluate", "survival", "correlations", "glm", "program", SEVERAL)
 """The kinds of jobs. All except "train" are questions; "several" lists its questions in `[[questions]]`."""
 OLDER: dict[Any, dict[str, Any]] = {"taciturn-training/1": {}, "taciturn-job/1": {"intercept": False}}
-"""Older formats that are still read, and their values for keys that are left out."""
+"""Older formats that are still read, each with its own defaults for keys that a file leaves out."""
 
 _OF_MODELS = (
     "loss",
@@ -41,13 +41,13 @@ _OF_MODELS = (
     "whiten",
 )
 _FIXED = {"rounds": 1, "C": 1.0, "regularization": 1.0, "intercept": False}
-"""Values for a model's keys in a job of questions; the real number of rounds follows from the sums."""
+"""Values that a job of questions has for the keys of a model; the sums decide the real number of rounds."""
 
 Text = Annotated[str, Field(min_length=1)]
 
 
 class JobSite(Facts):
-    """One site. `samples` is its number of rows, or of persons if the job has a `person` column."""
+    """One site. `samples` is the site's number of rows, or of persons if the job has a `person` column."""
 
     name: Text
     samples: int | None = Field(default=None, ge=1)
@@ -56,9 +56,9 @@ class JobSite(Facts):
 class Label(Facts):
     """The column to learn.
 
-    classes : the public list of its classes; a row with any other label counts as zeros.
-    positive : instead of `classes`, the value of one class; every other value is the other class.
-    scale : for a regression, the size of a typical value, a public number.
+    classes : the public list of the classes; a row whose label is not in the list becomes a row of zeros.
+    positive : instead of `classes`: the label of the positive class; all other labels are the negative class.
+    scale : for a regression: the size of a typical value, which is a public number.
     """
 
     column: Text
@@ -76,16 +76,17 @@ class Label(Facts):
 
     @property
     def told(self) -> tuple[str, ...] | None:
-        """The classes; None for a regression."""
+        """The names of the classes; None for a regression."""
         return self.classes if self.positive is None else (f"not {self.positive}", self.positive)
 
 
 class MapFacts(Facts):
-    """`[encoding]`: curves and surfaces of the table's numbers; see `taciturn.data.FeatureMap`.
+    """`[encoding]`: map the numeric columns to curves and surfaces; see `taciturn.data.FeatureMap`.
 
-    curves, surfaces : how many knots and how many cosines; "auto" computes them from the number of
-        records, epsilon and delta in the job.
-    seed : the public seed of the surfaces.
+    curves : the number of knots of each numeric column's curve.
+    surfaces : the number of random cosines, which represent interactions. "auto" computes either number
+        from the number of records or persons, and from the job's epsilon and delta.
+    seed : the public seed of the cosines.
     """
 
     curves: int | Literal["auto"] = "auto"
@@ -96,24 +97,25 @@ class MapFacts(Facts):
 class Job(Facts):
     """A task for several sites, and its privacy budget.
 
-    kind : "train" learns a model; every other kind is a question, with its keys in a table of the same
-        name, such as `[describe]`. "several" has a list of `[[questions]]`, each with its `kind`; they
-        share one budget.
-    epsilon, delta : the largest cost of the whole run for any one record, or person.
+    kind : "train" learns a model. Every other kind asks a question, whose keys are in a table with the name
+        of the kind, such as `[describe]`. "several" has a list of `[[questions]]`, each with its own `kind`;
+        the questions share one budget.
+    epsilon, delta : the largest cost of the whole run for any single record, or person.
     large_delta : allows a delta above 1 / (number of records or persons).
     colluding : how many of the other sites may collude; by default all of them.
-    unit, person : what the guarantee protects; "person" needs the column with the person's id. All rows of
-        a person must be at one site.
-    method : "penalty", where each site protects its rows by itself, or "masked": the sites add up
-        masked sums, of which only the total is visible. A job with `colluding` is masked.
+    unit : what the guarantee protects: one "record", or one "person".
+    person : for unit = "person": the column with the person's id. All rows of a person must be at one site.
+    method : "penalty": each site protects its rows by its own noise. "masked": the sites add up masked sums,
+        and only the totals are visible. Questions, and jobs with `colluding`, are always masked.
     whiten : for "penalty" in a network: the first rounds release noisy moments of the rows, at a cost of mu =
-        `whiten`; the later rounds use the whitened coordinates. Masked jobs choose this cost themselves.
+        `whiten`; the later rounds use coordinates that these moments whiten. Masked jobs choose the cost of
+        their moments themselves.
     schema, label : the public facts about the tables, and the column to learn.
-    intercept : whether the model has a constant; the bound on the norm of a row includes it.
-    missing : what becomes zero if a value is missing: the whole "row", or only its "field"; "indicator" also
-        marks the field as missing. By default "row"; "indicator" in a job with `encoding`.
-    encoding : curves and surfaces of the numbers; by default the effect of a number is a straight line.
-    graph, links : the links between sites: the name of a family, or pairs of site names.
+    intercept : whether the model has a constant term; the bound on the norm of a row includes this term.
+    missing : what becomes zero if a value is missing: the whole "row", or only the value's "field";
+        "indicator" also marks the field as missing. The default is "row"; with `encoding`, it is "indicator".
+    encoding : curves and surfaces of the numeric columns; without it, each column has a linear effect.
+    graph, links : which sites are linked: the name of a family of graphs, or a list of pairs of site names.
     seed : makes the noise reproducible, for rehearsals; all results are marked `simulated`.
     """
 
@@ -144,12 +146,12 @@ class Job(Facts):
     sites: Annotated[tuple[JobSite, ...], LISTED] = Field(min_length=1, max_length=65535)
 
     elsewhere: ClassVar[Mapping[str, str]] = {}
-    """The keys of the format that this reader refuses, and the reason for the error message."""
+    """The keys of the job format that this reader refuses, each with the reason in the error message."""
 
     @model_validator(mode="before")
     @classmethod
     def _read_older(cls, entries: Any) -> Any:
-        """Convert earlier formats, set keys that follow from others, and refuse keys of another reader."""
+        """Convert earlier formats, set keys that follow from other keys, and refuse keys in `elsewhere`."""
         if not isinstance(entries, Mapping):
             return entries
         found = dict(entries)
@@ -173,11 +175,13 @@ class Job(Facts):
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
-        """Rules between the keys, for every reader of the job."""
+        """Check the keys of a job against each other, for every reader of the job."""
         if (k := first_repeated(self.names)) is not None:
             raise ValueError(f"`sites.{k}.name` must differ from the names of the other sites")
         if (self.unit == "person") != (self.person is not None):
-            raise ValueError("`person`, the column with the person's id, and `unit` = 'person' go together")
+            raise ValueError(
+                "`person` (the column with the person's id) and `unit` = 'person' belong together"
+            )
         if self.kind != TRAIN:
             return self._check_asked()
         if self.questions:
@@ -192,14 +196,14 @@ class Job(Facts):
         if self.label is not None:
             self._check_label(self.label)
         if self.encoding is not None and self.table is None:
-            raise ValueError("`encoding` needs a `schema`: it maps the columns of tables")
+            raise ValueError("`encoding` needs a `schema`, whose columns it maps to curves")
         if self.links is not None and "family" in self.model_fields_set:
             raise ValueError("`graph` must be left out if `links` lists the links")
         self.linked(self.names)
         return self
 
     def _check_asked(self) -> Self:
-        """Rules for questions: masked sums, and no key of a model."""
+        """Check a job of questions: it is masked, has a question, and its label is not in the schema."""
         if self.method != "masked":
             raise ValueError(f"`method` must be 'masked' for kind {self.kind!r}: questions are sums")
         if not self.questions:
@@ -220,7 +224,7 @@ class Job(Facts):
         if told and "scale" in label.model_fields_set:
             raise ValueError("`label.scale` belongs to a regression; leave it out of a classifier's job")
         if label.classes is not None and len(set(label.classes)) < len(label.classes):
-            raise ValueError("`label.classes` must differ")
+            raise ValueError("`label.classes` must not list a class twice")
         columns = self.schema_.names
         if label.column in columns:
             raise ValueError(
@@ -243,7 +247,7 @@ class Job(Facts):
 
     @property
     def simulated(self) -> bool:
-        """Whether the noise can be replayed."""
+        """Whether the job has a seed, so that anyone can reproduce its noise."""
         return self.seed is not None
 
     def linked(self, names: Sequence[str]) -> Graph:
@@ -261,11 +265,11 @@ class Job(Facts):
         except GraphError as error:
             alone = sorted(set(number) - {name for link in self.links for name in link})
             which = f"; {alone[0]} has no link" if alone else ""
-            raise ParameterError(f"`links` must join all sites, each pair once{which}") from error
+            raise ParameterError(f"`links` must connect all sites, and list each pair once{which}") from error
 
 
 def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
-    """A job's keys, with its question or questions as a list. A key that only models have is an error."""
+    """The keys of a job, with a list of its questions. A key that only models have is refused."""
     kind = entries["kind"]
     for key in _OF_MODELS:
         if key in entries:
@@ -275,13 +279,13 @@ def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
     own = entries.pop(kind, {})
     if "questions" in entries or not isinstance(own, Mapping):
         raise ValueError(
-            f"`{kind}` must be a table with the keys of that kind; `questions` belong to 'several'"
+            f"`{kind}` must be a table with the keys of that kind; `questions` belong to kind 'several'"
         )
     return entries | _FIXED | {"questions": [dict(own) | {"kind": kind}]}
 
 
 def _keys(entries: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Every key of a job; a key of a site is `sites.key`, with the number of the site."""
+    """Every key of a job, with the number 0; a key of a site is `sites.KEY`, with the number of the site."""
     yield from ((key, 0) for key in entries)
     sites = entries.get("sites")
     for k, site in enumerate(sites if isinstance(sites, list) else []):
@@ -289,7 +293,7 @@ def _keys(entries: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def read_schema(entry: dict[str, Any]) -> Schema:
-    """The schema in a job."""
+    """Read the schema in a job."""
     from ..data.tables.schema import Schema
 
     return Schema.from_dict(entry)

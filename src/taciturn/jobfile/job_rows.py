@@ -1,4 +1,4 @@
-"""The rows of a job's tables: read once, encoded by public facts, and never quoted by an error."""
+"""Read the rows of a job's tables, and encode them by public facts. No error message quotes a row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..data.tables.table_files import Columns, CsvForm
     from .job_format import Job, JobSite, Label
 
-_ANY = 1e300  # no target is larger
+_ANY = 1e300  # a bound that no target exceeds
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TableFile:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the place of the rows, the same for all jobs on these rows."""
+        """A hash of the path of the file, or of the address of the database: all jobs on it have the same."""
         return (
             digest(["file", str(self.path.resolve())])
             if isinstance(self.path, Path)
@@ -42,7 +42,7 @@ class TableFile:
         )
 
     def read(self, needed: Sequence[str], numbers: Sequence[str] = ()) -> Columns:
-        """The needed columns, `numbers` as floats where that saves memory; raises if one is missing."""
+        """Read the `needed` columns, and raise if one is missing. CSV `numbers` become floats."""
         from ..data.tables.table_files import check_columns, read_table
 
         if isinstance(self.path, Path):
@@ -50,7 +50,7 @@ class TableFile:
         return check_columns(self.path.columns, needed, str(self.path))
 
     def column_names(self) -> tuple[str, ...]:
-        """The names of all columns; empty for arrays and queries, whose names do not identify a table."""
+        """The names of all columns of a table file; empty for a file of arrays and for a query."""
         from ..data.tables.table_files import SUFFIXES, column_names
 
         tabular = isinstance(self.path, Path) and self.path.suffix.lower() in SUFFIXES
@@ -70,16 +70,16 @@ class JobTables:
 
     @property
     def units(self) -> int:
-        """The number of records, or persons."""
+        """The number of records, or of persons if every row has a person's id."""
         return len(self) if self.person is None else len(np.unique(self.person))
 
 
 def read_tables(
     job: Job, files: Sequence[TableFile], names: Sequence[str], numbers: Sequence[str] = ()
 ) -> JobTables:
-    """Read these columns of the sites' tables. Only the number of rows or persons is derived from them.
+    """Read the columns `names` of the sites' tables, and check each site's number of rows or persons.
 
-    numbers : columns that are needed as numbers only.
+    numbers : the columns that are needed as numbers, not as text.
     """
     columns: dict[str, Any] = {name: [] for name in names}
     sites: list[str] = []
@@ -102,7 +102,7 @@ def read_tables(
 
 
 def check_samples(job: Job, site: JobSite, found: int, path: Path | TableQuery) -> None:
-    """Raise if the job states another number of rows, or persons, than the site has."""
+    """Raise if the job states a number of rows, or persons, that differs from the number `found`."""
     if site.samples not in (None, found):
         what = "rows" if job.person is None else "persons"
         where = "file has" if isinstance(path, Path) else "query returns"
@@ -144,7 +144,8 @@ def _person_ids(values: Any, path: Path | TableQuery, column: str) -> NDArray[np
 def make_encoder(job: Job, *, intercept: bool = False, units: int | None = None) -> BoundedEncoder:
     """The encoder that turns a record of the job into a row of norm at most 1.
 
-    `units` is the number of records, or persons, of all sites, for a job that does not state it.
+    `units` is the number of records, or persons, of all sites together. It is used if the job does not state
+    the `samples` of every site.
     """
     from ..data.tables.encoder import BoundedEncoder
 
@@ -157,7 +158,7 @@ def make_encoder(job: Job, *, intercept: bool = False, units: int | None = None)
 
 
 def chosen_map(job: Job, units: int | None) -> tuple[int, int]:
-    """(curves, surfaces) of `[encoding]`; public numbers alone decide "auto"."""
+    """The numbers (curves, surfaces) of `[encoding]`; "auto" is computed from public numbers only."""
     from ..data.features.blind_choice import schema_map
 
     told = [site.samples for site in job.sites]
@@ -176,16 +177,17 @@ def chosen_map(job: Job, units: int | None) -> tuple[int, int]:
 
 
 def encoding_facts(encoder: BoundedEncoder) -> dict[str, Any]:
-    """An encoder's parameters as in a model file, without its schema."""
+    """The parameters of an encoder in the form of a model file, without the schema."""
     from ..data.model_file import Encoding
 
     return Encoding.of(encoder).model_dump(exclude_none=True)
 
 
 def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArray[Any]]:
-    """Some arrays of a NumPy archive, as floats or as the given kinds of NumPy types.
+    """Read the arrays `names` of an .npz file, as floats.
 
-    Arrays of objects are refused, because they would have to be unpickled.
+    With `kinds`, the arrays are not converted: each must be one-dimensional and of one of these NumPy kinds.
+    Arrays of objects are refused, because they can only be read by unpickling.
     """
     from ..data.tables.table_files import unchanged
 
@@ -197,12 +199,12 @@ def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArr
                     return [archive[name].astype(np.float64) for name in names]
                 found = [np.asarray(archive[name]) for name in names]
                 if any(array.ndim != 1 or array.dtype.kind not in kinds for array in found):
-                    raise ValueError("kind")
+                    raise ValueError("kind")  # becomes a `DataError` below
                 return found
     except DataError:
         raise
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or 'not a file of that kind'}).") from error
+        raise DataError(f"{path}: cannot be read ({error.strerror or 'not an .npz file'}).") from error
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
         what = "numbers" if kinds is None else "whole numbers or texts, one per row"
         raise DataError(f"{path}: must be an .npz with arrays of {what}: {', '.join(names)}.") from error

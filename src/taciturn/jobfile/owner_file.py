@@ -1,7 +1,7 @@
-"""owner.toml, a file beside a job: where the rows are, the format of their files, and their budget.
+"""owner.toml: where the rows of a job are, the format of their files, and the budget that pays for the job.
 
-It belongs to the owner of all tables of a job that `taciturn train` runs on one machine. A site of a
-network has its own site.toml instead.
+The file is in the folder of the job. It is for a job that `taciturn train` runs on one machine; the author of
+the file owns the tables of all sites. In a network, each site has its own site.toml instead.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class DatabaseFacts(Facts):
 
 
 class SharedBudget(Facts):
-    """`[budget]`: the file of a budget over several runs; `epsilon` and `delta` are for a new file."""
+    """`[budget]`: the file of a budget that several runs share. A new file needs `epsilon` and `delta`."""
 
     ledger: Text
     epsilon: float | None = Field(default=None, gt=0)
@@ -74,7 +74,7 @@ class SharedBudget(Facts):
 
 
 class RowsEntry(Facts):
-    """The file with the rows of one site, relative to the folder of the owner's file; or a database."""
+    """Where a site's rows are: the file `data`, relative to the folder of owner.toml, or a database."""
 
     data: Text | None = None
     csv: CsvFacts | None = None
@@ -91,7 +91,7 @@ def check_source(data: object, csv: CsvFacts | None, database: DatabaseFacts | N
     if (data is None) == (database is None):
         raise ValueError("give either `data` (a file) or `database`")
     if csv is not None and database is not None:
-        raise ValueError("`csv` must be left out with a `database`")
+        raise ValueError("`csv` is for files; leave it out if the rows are in a `database`")
 
 
 def _as_table(entry: Any) -> Any:
@@ -101,10 +101,12 @@ def _as_table(entry: Any) -> Any:
 class OwnerFile(Facts):
     """The keys of owner.toml.
 
-    rows : for each site, by name, its file, or `{ data = "south.csv", csv = { separator = ";" } }`, or
+    rows : for the name of each site, the path of its file, or a table such as
+        `{ data = "south.csv", csv = { separator = ";" } }` or
         `{ database = { url = "...", query = "SELECT ..." } }`.
-    csv : the format of the CSV files; a site may have different settings.
-    budget : a file to which each run on these rows is charged, in full and in advance; see `taciturn.Budget`.
+    csv : the format of the CSV files of all sites that have no `csv` of their own in `rows`.
+    budget : the budget that pays for each run on these rows. The whole run is charged before it starts; see
+        `taciturn.Budget`.
     """
 
     rows: dict[str, Annotated[RowsEntry, BeforeValidator(_as_table)]]
@@ -113,16 +115,16 @@ class OwnerFile(Facts):
 
 
 def read_owner(job: Path, names: list[Any]) -> OwnerFile:
-    """Read the owner's file beside a job with the sites `names`; it must state where each site's rows are."""
+    """Read owner.toml in the folder of `job`; it must say where the rows of each site in `names` are."""
     path = job.parent / OWNER
     if not path.exists():
         lines = ", ".join(f'{name} = "{name}.csv"' for name in names)
         raise ParameterError(
-            f"{path}: is missing. It must name the file with the rows of each site in {job.name}: "
+            f"{path}: this file is missing. It must name the file with the rows of each site in {job.name}: "
             f"rows = {{ {lines} }}."
         )
     found = read_file(path, OwnerFile)
     absent = [name for name in names if name not in found.rows]
     if absent:
-        raise ParameterError(f"{path}: `rows.{absent[0]}` must be given: the job {job.name} has this site.")
+        raise ParameterError(f"{path}: `rows.{absent[0]}` must be given: {job.name} lists this site.")
     return found

@@ -1,4 +1,4 @@
-"""Schedules, losses and noises as they are written in TOML, for every kind of file that has them."""
+"""Readers and writers of schedules, losses and noises in TOML, for every kind of file that contains them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..objective.losses import SHIPPED, Loss
 from ..privacy.noise import NOISES, GaussianNoise, NormNoise
 
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
-"""The pattern of a site's name, the same as for a label in a host name."""
+"""The pattern of a site's name: in lower case, and valid as one part of a host name."""
 
 LISTED = BeforeValidator(lambda entry: tuple(entry) if isinstance(entry, list) else entry)
 """Turns a TOML list into a tuple, which frozen models need."""
 
 
 def _with_key(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Turn `ParameterError` into `ValueError`, to which pydantic adds the key."""
+    """Make `read` raise `ValueError`, not `ParameterError`: pydantic adds the key to a `ValueError`."""
 
     def reader(entry: Any) -> Any:
         try:
@@ -33,7 +33,7 @@ def _with_key(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def read_loss(entry: Any) -> Loss:
-    """ "logistic", or {kind = "smooth-hinge", h = 0.5}"""
+    """Read a loss: "logistic", or {kind = "smooth-hinge", h = 0.5}."""
     fields = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
     kind = checks.choice("kind", fields.pop("kind", None), tuple(SHIPPED))
     try:
@@ -44,7 +44,7 @@ def read_loss(entry: Any) -> Loss:
 
 
 def read_noise(entry: Any) -> NormNoise | GaussianNoise:
-    """{kind = "norm", rate = 3.0} or {kind = "gaussian", std = 1.0}; both take a schedule."""
+    """Read {kind = "norm", rate = 3.0} or {kind = "gaussian", std = 1.0}; `rate` and `std` are schedules."""
     if not isinstance(entry, Mapping):
         raise ParameterError('a noise must be a table: { kind = "norm", rate = 3.0 }.')
     noise = NOISES[checks.choice("kind", entry.get("kind"), tuple(NOISES))]
@@ -54,24 +54,24 @@ def read_noise(entry: Any) -> NormNoise | GaussianNoise:
 
 
 def write_loss(loss: Any) -> dict[str, Any]:
-    """A loss as `read_loss` takes it."""
+    """The table that `read_loss` reads as this loss."""
     return {"kind": str(loss.name), **vars(loss)}
 
 
 def write_noise(noise: NormNoise | GaussianNoise) -> dict[str, Any]:
-    """A noise as `read_noise` takes it."""
+    """The table that `read_noise` reads as this noise."""
     return {"kind": noise.kind, noise.parameter: schedules.to_dict(getattr(noise, noise.parameter))}
 
 
 def read_schedules(entry: Any) -> Any:
-    """One schedule, or a list with one for each site."""
+    """Read one schedule, or a list with one schedule for each site."""
     if isinstance(entry, list):
         return [schedules.from_dict(one) for one in entry]
     return schedules.from_dict(entry)
 
 
 def write_schedules(entry: Any) -> Any:
-    """Schedules as `read_schedules` takes them."""
+    """The entry that `read_schedules` reads as these schedules."""
     return [schedules.to_dict(one) for one in entry] if isinstance(entry, list) else schedules.to_dict(entry)
 
 

@@ -1,4 +1,4 @@
-"""Read TOML files into checked models, and write them. Errors name the line, which tomllib does not give."""
+"""Read TOML files into checked models, and write TOML. Errors name the line of a mistake in the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from ..core.errors import ExitCode, ParameterError, SiteError, WrongFiles
 from ..core.toml import complaint, read_toml
 
-LONGEST = 2**20  # characters; in a longer text the line of a mistake is not searched
+LONGEST = 2**20  # characters; an error about a longer file does not name the line
 
 Model = TypeVar("Model", bound=BaseModel)
 Given = ParamSpec("Given")
@@ -22,7 +22,7 @@ Made = TypeVar("Made")
 
 
 def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Turn errors of `read` into `WrongFiles`: trying again does not help until a file is corrected."""
+    """Make `read` raise `WrongFiles`, not a general error: no retry helps until a file is corrected."""
 
     @wraps(read)
     def reading(*args: Given.args, **options: Given.kwargs) -> Made:
@@ -41,13 +41,13 @@ def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
 
 
 def read_file(path: Path, model: type[Model], *, more: Mapping[str, Any] | None = None) -> Model:
-    """The file as `model`, with `more` keys from elsewhere; an error names file, line and key in one line."""
+    """Read the file as `model`. `more` adds or replaces keys. An error names the file, line and key."""
     text, entries = read_toml(path)
     return check_entries(path, model, entries | dict(more or {}), text)
 
 
 def check_entries(path: Path, model: type[Model], entries: dict[str, Any], text: str = "") -> Model:
-    """`entries`, read from `path`, as `model`."""
+    """Turn `entries`, which were read from `path`, into `model`; `text` is the content of the file."""
     try:
         return model.model_validate(entries)
     except ValidationError as error:
@@ -58,11 +58,16 @@ def check_entries(path: Path, model: type[Model], entries: dict[str, Any], text:
         where = path if line is None else f"{path}, line {line}"
         raise ParameterError(f"{where}: {found}{found.more}") from error
     except ArithmeticError as error:
-        raise ParameterError(f"{path}: a number in it is too large or too small to compute with.") from error
+        raise ParameterError(
+            f"{path}: a number in this file is too large or too small to compute with."
+        ) from error
 
 
 def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) -> tuple[str | int, ...]:
-    """The rest of a mistake's path: the key at the start of the message; a schema's field by its name."""
+    """The part of a mistake's path that only the message states, because the message begins with a key.
+
+    In a schema, the message begins with the name of a field, and the path needs the number of that field.
+    """
     if not message.startswith("`"):
         return ()
     key = message.split("`")[1]
@@ -105,7 +110,9 @@ _STRINGS = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'|#.*""")
 
 
 def line_of(text: str, path: KeyPath) -> int | None:
-    """The line, from 1, of the key at `path`, or of the nearest key around it; None if the file has neither.
+    """The number of the line (the first is 1) with the key at `path`, or with the innermost table around it.
+
+    None if the text has neither.
 
     >>> line_of('a = 1\\n[[sites]]\\nname = "x"\\n', ("sites", 0, "data"))
     2
@@ -118,10 +125,10 @@ def line_of(text: str, path: KeyPath) -> int | None:
 
 
 def _places(text: str) -> Iterator[tuple[KeyPath, int]]:
-    """Every key, table and entry of a list of tables, with its line; the text is valid TOML."""
+    """Every key, every table and every entry of a list, with its line number; `text` must be valid TOML."""
     table: KeyPath = ()
     counts: dict[KeyPath, int] = {}
-    open_list: list[int | KeyPath] = []  # a list that is still open: its path, depth and number of entries
+    open_list: list[int | KeyPath] = []  # of the value that is still open: path, open brackets, entries
     for number, line in enumerate(text.splitlines(), start=1):
         bare = _STRINGS.sub(lambda match: "" if match[0][0] == "#" else '""', line)
         if open_list:
@@ -144,7 +151,7 @@ def _places(text: str) -> Iterator[tuple[KeyPath, int]]:
 
 
 def _entries(state: list[int | KeyPath], bare: str, number: int) -> Iterator[tuple[KeyPath, int]]:
-    """The tables and lists that begin on this line, directly in the open list; its end empties `state`."""
+    """The tables and lists that begin on this line directly inside the open list; its end clears `state`."""
     path, depth, seen = state
     if not isinstance(path, tuple) or not isinstance(depth, int) or not isinstance(seen, int):
         return
