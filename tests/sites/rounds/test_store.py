@@ -45,6 +45,15 @@ def test_a_failure_anywhere_in_a_step_undoes_all_of_it(ready, monkeypatch):
         assert store.rounds == [1, 2] and store.records()["message"] == b"two"
 
 
+def test_the_error_about_a_full_disk_names_the_file_and_nothing_is_stored(ready):
+    with open_store(ready) as store:
+        charge_round(ready, store, 1, b"one")
+        store._db.execute("PRAGMA max_page_count = 1")
+        with pytest.raises(LedgerError, match=f"^{ready.site.database}: .* disk is full"):
+            charge_round(ready, store, 2, bytes(2**20))
+        assert store.rounds == [1] and store.records() == {"message": b"one"}
+
+
 def test_no_charge_can_be_changed_or_taken_back(ready):
     with open_store(ready) as store:
         charge_round(ready, store, 1)

@@ -65,12 +65,28 @@ def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
 
 
 @contextmanager
-def wrong_ledger_as(path: Path) -> Iterator[None]:
-    """Turn errors of a damaged or foreign ledger into `WrongFiles`, but not of a locked file or full disk."""
+def unusable_named(path: Path) -> Iterator[None]:
+    """Name the file in the error about a full disk or a locked file."""
     try:
         yield
     except LedgerError as error:
+        if not isinstance(error.__cause__, sqlite3.OperationalError | OSError):
+            raise
+        raise LedgerError(_named(path, error)) from error.__cause__
+
+
+@contextmanager
+def wrong_ledger_as(path: Path) -> Iterator[None]:
+    """Turn errors of a damaged or foreign ledger into `WrongFiles`, but not of a locked file or full disk."""
+    try:
+        with unusable_named(path):
+            yield
+    except LedgerError as error:
         if isinstance(error.__cause__, sqlite3.OperationalError | OSError):
             raise
-        told = str(error)
-        raise WrongFiles(told if told.startswith(str(path)) else f"{path}: {told}") from error
+        raise WrongFiles(_named(path, error)) from error
+
+
+def _named(path: Path, error: LedgerError) -> str:
+    told = str(error)
+    return told if told.startswith(str(path)) else f"{path}: {told}"

@@ -26,7 +26,7 @@ from ...privacy.ledger import chain
 from ...privacy.ledger.chain import Head, ledger_errors
 from ...privacy.ledger.memory import MemoryLedger
 from ...privacy.sums import SumFacts
-from ..files.database import check_form, check_place, wrong_ledger_as
+from ..files.database import check_form, check_place, unusable_named, wrong_ledger_as
 from ..protocol.events import ChargedRelease, StoreRecords
 from ..protocol.frames import FrameRefused
 from ..state.high_water import file_identity
@@ -183,7 +183,7 @@ class SiteStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with ledger_errors():
+        with unusable_named(self.path), ledger_errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
