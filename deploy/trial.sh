@@ -1,7 +1,7 @@
 #!/bin/sh
-# Folders for a trial of three sites: a job, made-up rows, throw-away keys, and an owner who approves the job.
+# Make folders for a trial of three sites, each with a job, made-up rows, throw-away keys, and rules that approve the job.
 #   deploy/trial.sh deploy/sites                                 for compose.yaml: the hosts are alpha, beta and gamma
-#   deploy/trial.sh FOLDER 10.77.0.2 10.77.0.3 10.77.0.4         the same with three addresses
+#   deploy/trial.sh FOLDER 10.77.0.2 10.77.0.3 10.77.0.4         the hosts are these three addresses
 # Needs `taciturn` with the extra `zenoh` on the path.
 set -eu
 [ $# -eq 1 ] || [ $# -eq 4 ] || { echo "usage: $0 FOLDER [HOST HOST HOST]" >&2; exit 2; }

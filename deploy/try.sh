@@ -1,7 +1,7 @@
 #!/bin/sh
-# Three sites in three containers on one host, each in a network namespace of its own behind a bridge: the image is
-# tried as it is meant to run, without root, on a read-only root file system. Needs root, buildah, runc, iproute2 and
-# `taciturn` on the path, which makes the folders of the sites.
+# Test the image with three sites in three containers on one host, each in its own network namespace behind a bridge. The
+# containers run as they should: without root rights, on a read-only root file system. The script itself needs root,
+# buildah, runc, iproute2, and `taciturn` on the path, which makes the folders of the sites.
 #   deploy/try.sh
 set -eu
 image=${IMAGE:-localhost/taciturn}
@@ -24,8 +24,8 @@ clean() {
 }
 trap clean EXIT
 
-# While alpha waits for the others: its port is closed to callers without the token, its root file system cannot be
-# written, and its health check passes.
+# While alpha waits for the other sites, show that it refuses status requests without the token, that its root file system
+# cannot be written, and that its health check passes.
 look() {
   ip netns exec try-beta python3 - "$(cat "$folder/alpha/watch.token")" <<'PYTHON'
 import sys, time, urllib.error, urllib.request
@@ -73,7 +73,7 @@ for site in alpha beta gamma; do
   {"destination": "/var/lib/taciturn", "source": "$work/$site/disk", "options": ["bind", "rw"]}],
  "linux": {"namespaces": [{"type": "pid"}, {"type": "mount"}, {"type": "uts"}, {"type": "ipc"}, {"type": "network", "path": "/run/netns/try-$site"}]}}
 JSON
-  [ "$site" != gamma ] || look # alpha and beta wait for gamma, so that there is time
+  [ "$site" != gamma ] || look # alpha and beta wait for gamma, so there is time to look
   runc run --bundle "$work/$site" "try-$site" > "$work/$site/log" 2>&1 &
   number=$((number + 1))
 done
