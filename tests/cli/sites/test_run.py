@@ -102,7 +102,7 @@ def test_check_names_a_neighbour_with_another_job(tmp_path: Path, capsys: Captur
     job = second.parent / "job.toml"
     job.write_text((tmp_path / "job.toml").read_text().replace("rounds = 5", "rounds = 6"))
     second.write_text(second.read_text().replace("../job.toml", "job.toml"))
-    words = "FAIL  site-1: reached, and refused (job)", "refused, from site-1: it has a different job"
+    words = "FAIL  site-1: reached, but refused (job)", "refused, from site-1: it has a different job"
     text, _ = check_both(first, second, capsys, words)
     assert all(part in text for part in words)
 

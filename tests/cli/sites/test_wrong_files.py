@@ -191,4 +191,4 @@ def test_intact_files_are_not_reported_as_wrong(net, capsys, monkeypatch):
             run(["site", *command])
     shutil.rmtree("state")
     assert run(["site", *STATUS]) == ExitCode.FAILED
-    assert "not there yet" in capsys.readouterr().err
+    assert "does not exist yet" in capsys.readouterr().err

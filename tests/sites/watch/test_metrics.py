@@ -68,7 +68,7 @@ def test_status_names_the_chain_of_waiting_sites():
     lines = "\n".join(status().lines())
     assert "beta: in round 4, waits for delta" in lines and "held up by delta" in lines
     mutual = NetworkSeen((SiteSeen("alpha", 4, ("beta",), 5e8),), (), 5e8)
-    assert "check the link between them" in "\n".join(status(network=mutual).lines())
+    assert "check their links" in "\n".join(status(network=mutual).lines())
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Publish, ask, deliver: how the frames of the protocol travel, in the world or in memory."""
+"""How the frames of the protocol travel between sites: over Zenoh."""

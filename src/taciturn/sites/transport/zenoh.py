@@ -1,12 +1,13 @@
-"""The protocol over Zenoh: mutual TLS between named neighbours. No other file sends or receives anything.
+"""The protocol over Zenoh: mutual TLS between named neighbours. No other file sends or receives frames.
 
-    taciturn/NAME/all           for all neighbours of NAME
-    taciturn/NAME/to/OTHER      for one of them
+    taciturn/NAME/all           what the site NAME sends to all its neighbours
+    taciturn/NAME/to/OTHER      what the site NAME sends only to its neighbour OTHER
 
-The access rules of `wire/config.py` let each neighbour speak under its own name only. Everything is sent in
+The access rules of `wire/config.py` let each neighbour send under its own name only. Everything is sent in
 an envelope, except the requests and answers that exchange the keys of envelopes. Frames and questions go
 into one queue, which the thread of the site empties. A message that is sent before a link is up is lost
-silently. So this class notifies the site when a neighbour's key arrives, and the site asks for what it lacks.
+silently. So this class notifies the site when a neighbour's key arrives, and the site then asks for the
+frames that it lacks.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ log = logging.getLogger("taciturn.site")
 _BLOCK, _DROP = zenoh.CongestionControl.BLOCK, zenoh.CongestionControl.DROP
 _REQUESTS = 0.2  # seconds at least between two requests for the key of one neighbour
 REOPENED = 20  # attempts to reopen a port that this site closed a moment ago
-SAY = 10.0  # seconds without the relay before this is logged
+SAY = 10.0  # seconds without the relay after which a warning is logged
 
 
 class ZenohLinks:
@@ -53,7 +54,8 @@ class ZenohLinks:
     tell : called with every event; it must be safe to call from any thread.
     largest : bytes of the largest frame.
     told : called with a neighbour's report about waiting sites, on a thread of Zenoh.
-    met, answered : the neighbours with the same job whose keys arrived, and those that got this site's key.
+    met : the neighbours with the same job whose keys have arrived.
+    answered : the neighbours that have requested this site's key and got an answer.
     """
 
     def __init__(
@@ -98,17 +100,17 @@ class ZenohLinks:
             raise SiteError(f"cannot open the network at {self._site.listens()}: {_plain(error)}.") from error
 
     def listen(self) -> None:
-        """Start to receive from the neighbours."""
+        """Start to receive the messages of the neighbours."""
         session, own = self._session, self._site.name
         self._declared = [
             session.declare_subscriber(f"taciturn/{name}/{place}", self._hears(name))
             for name in self._site.neighbours
-            for place in ("all", f"*/{own}", f"*/{name}")  # the last is for older releases
+            for place in ("all", f"*/{own}", f"*/{name}")  # the last pattern is for older releases
         ]
         self._declared.append(session.info.declare_link_events_listener(self._linked, history=True))
 
     def send(self, data: bytes, to: tuple[int, ...] = ()) -> None:
-        """Send a frame to some neighbours, or to all."""
+        """Send a frame to the neighbours `to`, or to all neighbours if `to` is empty."""
         self._put(self._envelopes.close(Content.FRAME, data), to)
 
     def ask(self, to: int, question: bytes) -> None:
@@ -124,7 +126,7 @@ class ZenohLinks:
         return set(self._ends().values())
 
     def look(self) -> None:
-        """Request the keys that are missing, and rejoin the network if many clients have left."""
+        """Request missing keys. If many clients have left and a neighbour is missing, rejoin the network."""
         for name in self._site.neighbours:
             if self._numbers[name] not in self._envelopes.known:
                 self._request(self._numbers[name])
@@ -133,7 +135,7 @@ class ZenohLinks:
         self._crowd_left = False
         if set(self._site.neighbours) <= self.connected():
             return
-        log.warning("many clients have disconnected from this site's port: reopening it for the neighbours")
+        log.warning("many clients have disconnected from this site's port: reopening it for neighbours")
         self._session.close()
         for attempt in range(REOPENED, -1, -1):
             try:
@@ -210,7 +212,7 @@ class ZenohLinks:
             self._offer(self._envelopes.request, (via,))
 
     def _linked(self, event: Any) -> None:
-        """A link came up or went down. A neighbour that was started again has a new key: request it."""
+        """Handle a new link: request the key of a neighbour, which may be new; refuse a stranger."""
         if event.kind != zenoh.SampleKind.PUT:
             return
         name = event.link.auth_identifier
@@ -224,7 +226,7 @@ class ZenohLinks:
         """The name in the certificate at the far end of each open link."""
         try:
             links = [] if self._session.is_closed() else self._session.info.links()
-        except zenoh.ZError:  # closed meanwhile
+        except zenoh.ZError:  # the session was closed in the meantime
             links = []
         return {str(link.dst): str(link.auth_identifier) for link in links if link.auth_identifier}
 
@@ -266,7 +268,7 @@ def _door_of(site: Site) -> Door | None:
 
 
 def _reach_relay(site: Site) -> None:
-    """Wait for the relay, if everything goes through it; Zenoh alone would wait silently, for ever."""
+    """Wait for the relay, if this site sends everything through it; Zenoh would wait silently, for ever."""
     relay = site.job.relay
     if relay is None or not site.outward:
         return
@@ -275,7 +277,7 @@ def _reach_relay(site: Site) -> None:
         waited = time.monotonic() - begun
         if waited >= site.file.patience:
             raise NeighbourFailed(
-                f"the relay {relay.name} is silent: {why}; stopped after {site.file.patience:g} s. "
+                f"the relay {relay.name} is silent: {why}; this site stopped after {site.file.patience:g} s. "
                 "Everything is stored: run the same command to continue."
             )
         if waited >= min(SAY, site.file.patience / 2) and not said:

@@ -1,4 +1,4 @@
-"""A whole network on this machine, to try things out: files, throw-away keys and data, and its processes."""
+"""A whole network on this machine, to try things out: files, throw-away keys, generated rows, processes."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def free_ports(count: int) -> list[int]:
                 ports.append(port)
         if len(ports) == count:
             return ports
-    raise SiteError(f"no {count} free ports between {PORTS.start} and {PORTS.stop}.")
+    raise SiteError(f"there are no {count} free ports between {PORTS.start} and {PORTS.stop}.")
 
 
 def issue(authority: Authority, folder: Path, name: str, hosts: Sequence[str]) -> None:
-    """A key and a certificate for `name`: <name>.key and <name>.pem."""
+    """Write a key and a certificate for `name` to `folder`, as NAME.key and NAME.pem."""
     key = new_key(folder / f"{name}.key")
     write_new(folder / f"{name}.pem", pem(authority.sign(signing_request(key, name, hosts))))
 
@@ -58,8 +58,8 @@ def make_network(
 ) -> list[Path]:
     """Write job.toml, a throw-away authority and, per shard (X, y), a folder with site.toml, keys and data.
 
-    `job` and `site` give the keys of the two files that have no default here; a job with a seed is marked
-    as a rehearsal. Returns the site files.
+    `job` has further keys of job.toml, and `site` has further keys of every site.toml. If the job has a seed,
+    every site.toml allows a rehearsal. Returns the paths of the site.toml files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = names or [f"site-{i}" for i in range(len(shards))]
@@ -104,9 +104,9 @@ ROWS, FEATURES, HELD_OUT = 500, 10, 2000
 def make_local(
     folder: Path, sites: int, *, job: Mapping[str, Any], site: Mapping[str, Any]
 ) -> tuple[list[Path], tuple[Array, Array]]:
-    """Files for a ring of `sites` sites, and rows set aside to try the model on.
+    """Write the files of a ring of `sites` sites; return the paths of site.toml, and rows to test the model.
 
-    `job` and `site` hold what a plan chose: rounds, weights, penalty, noise and budget.
+    `job` and `site` have the settings that a plan chose: rounds, weights, penalty, noise and budget.
     """
     rows = [generated_rows(ROWS) for _ in range(sites)]
     common = {"name": "local", "loss": "logistic", "clip": 64.0, "grid": 2.0**-34, "tol": 1e-10}
@@ -116,7 +116,7 @@ def make_local(
 
 
 def generated_rows(rows: int, seed: int | None = None) -> tuple[Array, Array]:
-    """Made-up rows of norm at most 1; a hyperplane explains nine of ten labels."""
+    """Generated rows of norm at most 1. A hyperplane separates the labels, except about one label in ten."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, FEATURES))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
@@ -131,7 +131,7 @@ def accuracy(coef: Array, rows: tuple[Array, Array]) -> float:
 
 @contextmanager
 def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """One process per site, with its log in log.txt beside site.toml; all are stopped at the end."""
+    """Run one process per site, with log.txt beside its site.toml. The end of the block stops them all."""
     processes = []
     try:
         for path in paths:
@@ -150,7 +150,7 @@ def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes
 def watch(
     paths: Sequence[Path], processes: Sequence[subprocess.Popen[bytes]], shown: Callable[[list[int]], None]
 ) -> list[Status]:
-    """Call `shown` with the completed rounds of all sites until every process has succeeded."""
+    """Call `shown` with the completed rounds of all sites when they change, until all processes succeeded."""
     sites, last = [load_site(path) for path in paths], [-1] * len(paths)
     while True:
         ended = [process.poll() for process in processes]

@@ -1,1 +1,1 @@
-"""The progress of a site: status, the status page, and the check before a run."""
+"""The check before a run, and the progress of a running site: status, status page and metrics."""

@@ -1,4 +1,7 @@
-"""The check before a run, which spends nothing: the cost, the approval, and which neighbours answer."""
+"""The check before a run: what the job costs, whether it is approved, and which neighbours answer.
+
+The check charges nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ from ..wire.refusals import Refusals
 from ..wire.zenoh_log import NAMELESS
 from .own import Finding
 
-STAY = 5.0  # seconds at most until the neighbours have reached this site too
-BETWEEN = 0.05  # seconds between two looks
+STAY = 5.0  # the longest time, in seconds, to wait until the neighbours have reached this site too
+BETWEEN = 0.05  # seconds to wait for an event before this site looks at its links again
 
 
 def costs(ready: PreparedSite) -> list[Finding]:
-    """The cost of the whole run, the content of the account, and the owner's approval."""
+    """Findings about the cost of the whole run, the account of the table, and the owner's approval."""
     account = open_account(ready.site)
     findings = _rehearsal(ready) if account is None else _account(ready, account)
     findings += [Finding(True, f"outside the paper's theorems: {gap}") for gap in ready.gaps()]
@@ -37,7 +40,7 @@ def costs(ready: PreparedSite) -> list[Finding]:
 
 
 def _account(ready: PreparedSite, account: Account) -> list[Finding]:
-    """The account and the approval; a job that is not approved yet is only a note."""
+    """Findings about the account and the approval. A missing approval is a note, not a failure."""
     findings = [Finding(good, text) for good, text in foresee(ready, account)]
     if all(finding.good for finding in findings):
         decision = decide(ready.site, ready.planned(), account, log=False)
@@ -46,7 +49,7 @@ def _account(ready: PreparedSite, account: Account) -> list[Finding]:
 
 
 def _rehearsal(ready: PreparedSite) -> list[Finding]:
-    """The cost that a job with a seed would have without the seed, as notes: such a job is never private."""
+    """Findings about a job with a seed, which is never private: what the job would cost without the seed."""
     seed = "the job has a seed: anyone can repeat its noise, so nothing is private and nothing is charged"
     rounds, forecast, budget = ready.run.rounds, ready.forecast(), ready.budget.epsilon
     at = format_delta(ready.budget.delta)
@@ -67,8 +70,8 @@ def neighbours(
 ) -> bool:
     """Check that every neighbour answers with its name, its key and the same job; True if all do.
 
-    Two sites can check each other while neither has started. No frame of a run is exchanged. `watch`
-    is as in `run_site`.
+    Two sites can check each other before either takes part in a run. No frame of a run is exchanged. `watch`
+    is entered before the site connects, to listen to Zenoh's own log.
     """
     refusals = Refusals()
     findings: list[Finding] = []
@@ -84,9 +87,9 @@ def neighbours(
 
 
 def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Finding]:
-    """Exchange the keys of envelopes with every neighbour: a signed answer names the job of its site.
+    """Exchange the keys of envelopes with every neighbour, whose signed answer names its job.
 
-    A neighbour answers while it runs or checks.
+    A neighbour answers only while `taciturn site run` or `taciturn site check` is running there.
     """
     site, names = ready.site, ready.site.job.names
     near, events = {names.index(name) for name in site.neighbours}, queue.Queue[Event]()
@@ -106,20 +109,20 @@ def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Findi
 
         with Probes(site, absent, min(1.0, seconds / 2)) as probes:
             wait(seconds, lambda: links.met >= near)
-        wait(min(STAY, seconds), lambda: links.met <= links.answered)  # until they have met this site too
+        wait(min(STAY, seconds), lambda: links.met <= links.answered)  # for this site's answers
         seen = Seen(links.connected(), refusals.counts(), probes.found)
         return [_met(ready, names[i], i not in links.met, seen) for i in sorted(near)]
 
 
 class Seen(NamedTuple):
-    """The connected neighbours, the refusals, and the results of probing the missing ones."""
+    """The connected neighbours, the refusals, and what a probe of each missing neighbour found."""
 
     connected: set[str]
     refused: dict[tuple[str, str], int]
     probed: dict[str, str | None]
 
     def kinds(self, sender: str) -> str:
-        """The kinds of refusals of one sender."""
+        """Why messages or connections of one sender were refused, one word for each kind of refusal."""
         return ", ".join(kind for who, kind in self.refused if who == sender)
 
 
@@ -127,7 +130,7 @@ def _met(ready: PreparedSite, name: str, missing: bool, seen: Seen) -> Finding:
     if not missing:
         return Finding(True, f"{name}: reached, with its own certificate and the same job")
     if refused := seen.kinds(name):
-        return Finding(False, f"{name}: reached, and refused ({refused}); see the line above")
+        return Finding(False, f"{name}: reached, but refused ({refused}); see the line above")
     if name in seen.connected:
         return Finding(False, f"{name}: connected, but it does not state its job")
     wrong = seen.probed.get(name, "")
@@ -138,7 +141,7 @@ def _met(ready: PreparedSite, name: str, missing: bool, seen: Seen) -> Finding:
     if nameless := seen.kinds(NAMELESS):
         return Finding(False, f"{name}: not connected; a client was refused ({nameless}), see above")
     if wrong is None:
-        order = "are the `[[sites]]` of both jobs in the same order? The later site connects to the earlier"
+        order = "are the `[[sites]]` of both jobs in the same order? The later site calls the earlier one"
         job = f"this job is {ready.site.job.hash.hex()[:16]}"
         return Finding(False, f"{name}: listens, but does not connect to this site: {order}; {job}")
-    return Finding(False, f"{name}: has not connected to this site; is it started?")
+    return Finding(False, f"{name}: has not connected to this site; has it been started?")

@@ -1,6 +1,7 @@
-"""Metrics and health of a running site, from the process itself, for monitoring.
+"""Metrics and health of a running site, which the process of the site serves to a monitoring system.
 
-They are in the text format of Prometheus, written here: a dozen numbers need no library.
+The metrics have the text format of Prometheus. This file writes the format itself: a dozen numbers need no
+library.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ STRANGER = "a stranger"  # unknown senders share one label, so that they cannot 
 class Live:
     """Facts that only the running process has.
 
-    links : every neighbour, and the relay, and whether it is connected.
-    waits : the sites that it waits for, and for how many seconds.
-    refused : the number of refusals, by sender and kind.
+    links : for every neighbour, and for the relay, whether it is connected.
+    waits : the sites that this site waits for, and for how many seconds it has waited.
+    refused : the number of refusals for each sender and kind.
     """
 
     links: dict[str, bool]
@@ -47,7 +48,7 @@ class Live:
 
     @property
     def healthy(self) -> bool:
-        """Whether no neighbour has kept the site waiting for long."""
+        """Whether this site has waited less than `SAY` seconds for each site that it waits for."""
         return all(seconds < SAY for seconds in self.waits.values())
 
 
@@ -72,7 +73,7 @@ def live(driver: SiteDriver) -> Live:
 
 
 def prometheus(status: Status, now: Live) -> str:
-    """The metrics in the text format of Prometheus; costs rounded up, remainders rounded down."""
+    """The metrics in the text format of Prometheus. What was spent is rounded up, what is left down."""
     lines: list[str] = []
     for name, kind, words, values in _families(status, now):
         lines += [f"# HELP taciturn_{name} {words}", f"# TYPE taciturn_{name} {kind}"]
@@ -104,9 +105,9 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
     yield one("descriptors", now.descriptors, "Open file descriptors of the process.")
     yield one("descriptors_limit", now.most_descriptors, "Limit of open file descriptors.")
     waits = [({**me, "for": name}, seconds) for name, seconds in now.waits.items()]
-    yield "waiting_seconds", "gauge", "How long this site has waited for a frame of another.", waits
+    yield "waiting_seconds", "gauge", "Seconds that this site has waited for a frame of another site.", waits
     holds = [({**me, "by": name}, 1.0) for name in status.network.blockers]
-    yield "held_up", "gauge", "The site that delays this one, according to its neighbours.", holds
+    yield "held_up", "gauge", "1 for each site that holds up this site, as its neighbours report.", holds
     links = [({**me, "to": name}, float(up)) for name, up in now.links.items()]
     yield "link_up", "gauge", "1 if a neighbour, or the relay, is connected with its certificate.", links
     refused = [({**me, "from": who, "kind": kind}, float(n)) for (who, kind), n in now.refused.items()]
@@ -114,7 +115,7 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
 
 
 def health(status: Status, now: Live) -> Answer:
-    """200 while the site makes progress, 503 after it has waited for a neighbour for long."""
+    """Answer 200 while the site is healthy, and 503 once it has waited `SAY` seconds for another site."""
     facts = {
         "healthy": now.healthy,
         "round": status.completed,
@@ -129,11 +130,11 @@ def health(status: Status, now: Live) -> Answer:
 def watched(
     place: str | None, token_file: Path | None = None
 ) -> Callable[[SiteDriver], AbstractContextManager[None]] | None:
-    """The `show` of `run_site` that serves the pages of a running site at `place`; None without a place."""
+    """The argument `show` of `run_site` that serves the site's pages at `place`; None if `place` is None."""
     if place is None:
         return None
     token = None if token_file is None else read_token(token_file)
-    parse_place(place, token)  # before any neighbour is connected
+    parse_place(place, token)  # refuses a wrong place before the site connects
     return lambda driver: serving(_live_pages(driver), place, driver.ready.site.folder, token)
 
 

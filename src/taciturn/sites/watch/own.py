@@ -43,16 +43,16 @@ class Finding:
 
 
 def keys(ready: PreparedSite) -> Iterator[Finding]:
-    """The certificate's name, authority, dates, hosts and purposes, and the permissions of the key."""
+    """Findings about the certificate (issuer, dates, hosts, purposes) and the permissions of the key file."""
     site, files = ready.site, ready.site.file.keys
     if site.job.keys:
         shown = f"this site's key is {site.job.keys[site.name]}, as the job lists it"
         yield Finding(True, f"keys: {shown}; compare all keys of the job by telephone")
     else:
         authority = load_certificates(site.path(files.authority))[0]
-        yield Finding(True, f"keys: the certificate is that of {site.name}, from the network's authority")
+        yield Finding(True, f"keys: the network's authority issued the certificate to {site.name}")
         shown = f"the authority's fingerprint is {fingerprint(authority)}"
-        yield Finding(True, f"keys: {shown}; compare it with the others' by telephone")
+        yield Finding(True, f"keys: {shown}; compare it with the other sites by telephone")
     private = site.path(files.private)
     mode = private.stat().st_mode & 0o777
     if os.name == "posix" and _open_to_others(private.stat()):
@@ -62,29 +62,29 @@ def keys(ready: PreparedSite) -> Iterator[Finding]:
 
 
 def _open_to_others(key: os.stat_result) -> bool:
-    """Whether others than this site can read its key.
+    """Whether users other than the user of this process can read the site's private key.
 
-    A Kubernetes secret belongs to root, and the group of its pod reads it.
+    A key that belongs to root may be readable for a group of this process: Kubernetes stores secrets so.
     """
     lent = key.st_uid == 0 != os.geteuid() and key.st_gid in {os.getegid(), *os.getgroups()}
     return bool(key.st_mode & (0o037 if lent else 0o077))
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
-    """SHA-256 of a certificate in groups that can be read out on the telephone; its first 128 bits."""
+    """The first 128 bits of a certificate's SHA-256, in groups of four digits to be read out."""
     digest = hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
     return "-".join(digest[k : k + 4] for k in range(0, 32, 4))
 
 
 def _dates(ready: PreparedSite) -> Finding:
-    """Whether the certificate, or its authority's, could expire during the run."""
+    """Whether the certificate, or that of its authority, is still valid in `patience` seconds."""
     ends = ready.trust.ends(ready.identity.certificate)
     left = ends - datetime.datetime.now(datetime.UTC)
     patience = ready.site.file.patience
-    text = f"keys: the certificate, or its authority's, ends on {ends:%Y-%m-%d %H:%M} UTC"
+    text = f"keys: the certificate, or that of its authority, expires on {ends:%Y-%m-%d %H:%M} UTC"
     if left.total_seconds() < patience:
         return Finding(
-            False, f"{text}: earlier than `patience`, {patience:g} s from now; have it renewed first"
+            False, f"{text}: earlier than `patience` ({patience:g} s) from now; have it renewed first"
         )
     return Finding(
         True, f"{text}{': soon' if left < SOON else ''}, in {left / datetime.timedelta(days=1):.1f} days"
@@ -92,7 +92,7 @@ def _dates(ready: PreparedSite) -> Finding:
 
 
 def _uses(site: Site, certificate: x509.Certificate) -> Iterator[Finding]:
-    """Whether the certificate allows outgoing connections, and incoming ones at this site's host."""
+    """Findings if the certificate does not allow outgoing or incoming connections that this site needs."""
     listens, calls = site.job.site(site.name).endpoint, site.dials()
     try:
         allowed = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -109,7 +109,7 @@ def _uses(site: Site, certificate: x509.Certificate) -> Iterator[Finding]:
     if not _covers(hosts, host):
         named = ", ".join(hosts) or "none"
         yield Finding(
-            False, f"keys: others connect to {host}, but this site's certificate is valid for {named} only"
+            False, f"keys: other sites connect to {host}, but the certificate is valid for {named} only"
         )
 
 
@@ -132,7 +132,7 @@ def _covers(hosts: list[str], host: str) -> bool:
 
 
 def place(site: Site) -> Iterator[Finding]:
-    """Whether others can reach this site where it listens."""
+    """A finding if other machines cannot reach this site under the host name where it listens."""
     listens = site.listens()
     if listens is None:
         return
@@ -143,13 +143,13 @@ def place(site: Site) -> Iterator[Finding]:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except OSError as error:
         yield Finding(
-            False, f"host: {host}, where this site listens, cannot be resolved here ({error.strerror})"
+            False, f"host: this machine cannot resolve {host}, where the site listens ({error.strerror})"
         )
         return
     if host != "localhost" and all(ipaddress.ip_address(a.split("%")[0]).is_loopback for a in found):
         yield Finding(
             False,
-            f"host: {host} is {', '.join(sorted(found))} here, which only this machine reaches; see "
+            f"host: {host} resolves to {', '.join(sorted(found))}, which only this machine reaches; correct "
             f'/etc/hosts, or set `listen = "tls/0.0.0.0:{address(listens)[1]}"` in site.toml',
         )
 
@@ -163,7 +163,7 @@ def _literal(host: str) -> bool:
 
 
 def rows(site: Site) -> Iterator[Finding]:
-    """The counts of usable rows and labels, which only their owner may see."""
+    """Findings about rows, labels and cells that cannot be used. Only the owner of the rows may see them."""
     X, y = load_rows(site)
     mine = partial("{0}: {1}".format, OWNER_ONLY)
     zeros = int(np.sum(~X.any(axis=1)))
@@ -180,7 +180,7 @@ def rows(site: Site) -> Iterator[Finding]:
         told = ("-1", "+1") if job.label is None else job.label.told or ()
         what = repr(told[positive > 0])
         yield Finding(
-            False, mine(f"every label that can be read is {what}: is the other one spelt as in the table?")
+            False, mine(f"every label that can be read is {what}: is the other class spelt as in the table?")
         )
     if job.label is None:
         return

@@ -1,4 +1,4 @@
-"""The status page: plain HTML on loopback that reloads itself; the network as one site sees it."""
+"""The status page: HTML that reloads itself and shows the network as one site sees it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .status import Status, ago, stage_of
 if TYPE_CHECKING:
     from jinja2 import Template
 
-MOST = 200  # sites in the table
+MOST = 200  # the most sites that the table lists
 
 
 def page(status: Status) -> str:
-    """A status as a page: the delaying sites first, then this site, its neighbours, and all others."""
+    """The page of a status. It lists sites that hold up the run, this site, its neighbours, and the rest."""
     near = {neighbour.name: neighbour for neighbour in status.neighbours}
     seen = (entry.name for entry in status.network.sites)
     names = list(dict.fromkeys([*status.network.blockers, status.site, *near, *seen]))
@@ -32,7 +32,7 @@ def _page() -> Template:
 
 
 def pages(read: Callable[[], Status]) -> Pages:
-    """`/` is the page, `/status.json` the facts."""
+    """The pages to serve: `/` is the status page, and `/status.json` has the same facts as JSON."""
     return {
         "/": lambda: Answer(200, HTML, page(read())),
         "/status.json": lambda: Answer(200, JSON, read().to_json() + "\n"),

@@ -1,4 +1,4 @@
-"""A few pages over HTTP: on loopback, on a socket that only its owner can open, or for holders of a token."""
+"""Serve a few pages over HTTP: on loopback, on a Unix socket of the owner, or to clients with a token."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 def parse_place(place: str, token: str | None = None) -> re.Match[str]:
-    """Parse a `watch` address into host, port and path; a public address needs a token."""
+    """Parse a `watch` address into host, port and path. A host other than loopback needs a token."""
     found = _PLACE.fullmatch(place)
     if found is None or (found[2] and int(found[2]) > 65535):
         raise WrongFiles(f"`watch` must be 127.0.0.1:PORT, ADDRESS:PORT or unix:PATH; got {place!r}.")
@@ -63,8 +63,8 @@ def read_token(path: Path) -> str:
         raise WrongFiles(f"`watch_token`: {path} cannot be read as one line of ASCII text.") from error
     if len(token) < _LEAST_TOKEN or not token.isprintable() or " " in token:
         raise WrongFiles(
-            f"`watch_token`: {path} must have one line of at least {_LEAST_TOKEN} characters, no spaces; "
-            "make one with: openssl rand -hex 32"
+            f"`watch_token`: {path} must have one line of at least {_LEAST_TOKEN} characters without "
+            "spaces; create one with: openssl rand -hex 32"
         )
     return token
 
@@ -72,7 +72,7 @@ def read_token(path: Path) -> str:
 def open_server(
     pages: Pages, place: str, folder: Path = Path(), token: str | None = None
 ) -> socketserver.TCPServer:
-    """A server at ADDRESS:PORT or unix:PATH, a path relative to `folder`; call `serve_forever`."""
+    """Open a server at ADDRESS:PORT or unix:PATH (relative to `folder`); the caller calls `serve_forever`."""
     found = parse_place(place, token)
     try:
         if found[3] is None:
@@ -86,7 +86,7 @@ def open_server(
 
 @contextmanager
 def serving(pages: Pages, place: str, folder: Path = Path(), token: str | None = None) -> Iterator[None]:
-    """Answer requests on a separate thread for as long as the block lasts."""
+    """Answer requests on a separate thread until the `with` block ends."""
     server = open_server(pages, place, folder, token)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
     thread.start()
@@ -100,7 +100,7 @@ def serving(pages: Pages, place: str, folder: Path = Path(), token: str | None =
 
 
 def _open_socket(pages: Pages, path: Path, token: str | None) -> _UnixServer:
-    """A socket private to its owner; replaces one that a killed process left behind."""
+    """Open a Unix socket that only its owner can use, in place of one that a killed process left behind."""
     if path.is_socket():
         path.unlink()
     before = os.umask(0o177)
@@ -118,14 +118,14 @@ def _handler(pages: Pages, *, local: bool, token: str | None) -> type[BaseHTTPRe
 
         def do_GET(self) -> None:
             host = self.headers.get("Host", "").rsplit(":", 1)[0]
-            if local and not _is_loopback(host):  # no cross-origin requests
-                self._send(Answer(403, TEXT, "only for this machine\n"))
+            if local and not _is_loopback(host):  # against DNS rebinding
+                self._send(Answer(403, TEXT, "this page is only for this machine\n"))
             elif not self._allowed():
                 self._send(Answer(401, TEXT, "the header Authorization: Bearer TOKEN is missing or wrong\n"))
             elif self.path in pages:
                 self._send(self._answer(pages[self.path]))
             else:
-                self._send(Answer(404, TEXT, "nothing here\n"))
+                self._send(Answer(404, TEXT, "there is no such page\n"))
 
         def _allowed(self) -> bool:
             given = self.headers.get("Authorization", "").encode("utf-8", "replace")

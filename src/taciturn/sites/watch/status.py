@@ -1,4 +1,4 @@
-"""The status of a site, read from its file during or after a run."""
+"""The status of a site, read from its state file during or after a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..wire.whereabouts import NetworkSeen, read_seen
 
 @dataclass(frozen=True)
 class Neighbour:
-    """One neighbour: the last round heard from it and when, and since when it has been silent."""
+    """One neighbour: the round and time of its last message, and since when this site waits for the next."""
 
     name: str
     heard: int
@@ -58,7 +58,7 @@ class Status:
 
     @property
     def against(self) -> str:
-        """For a masked job: the assumed colluders; else empty."""
+        """For a masked job, the assumption about colluding sites, as text; empty for other jobs."""
         return holds_while(self.colluding, self.epsilon_against[-1]) if self.epsilon_against else ""
 
     def to_json(self) -> str:
@@ -94,7 +94,7 @@ class Status:
         return f"{format_at_least(self.left)} left of {format_given(self.budget)}; a rehearsal has no account"
 
     def further(self) -> list[str]:
-        """The reports about other sites, and the sites that delay the run."""
+        """What is reported about other sites, and which sites hold up the run, as lines of text."""
         near = {self.site, *(neighbour.name for neighbour in self.neighbours)}
         waits = [
             f"  {entry.name}: {stage_of(entry.round, self.rounds)}, waits for {', '.join(entry.waits_for)}"
@@ -117,14 +117,17 @@ class Status:
         since = f"since {_clock(self.network.since)}"
         direct, blockers = ", ".join(own.waits_for), ", ".join(self.network.blockers)
         if not blockers:
-            return f"waits for {direct} {since}, and these wait for each other: check the link between them"
+            return f"waits for {direct} {since}, and these sites wait for each other: check their links"
         if set(self.network.blockers) == set(own.waits_for):
             return f"waits for {direct} {since}"
         return f"waits for {direct} {since}; held up by {blockers}"
 
 
 def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
-    """The status in the file of a site, with the reports of the `network`; read-only."""
+    """Read the status from a site's state file, which is not changed.
+
+    network : what is known about the other sites; by default, what the state folder says about them.
+    """
     with _opened(site) as db, ledger_errors(), unreadable_as(site.database):
         bodies, head = verify_rows(db)
         facts = read_facts(bodies[0])
@@ -167,18 +170,18 @@ def _neighbour(name: str, network: NetworkSeen, silent_since: float | None) -> N
 
 
 def _completed(db: sqlite3.Connection) -> int:
-    """The last round whose total is on disk."""
+    """The number of the last round whose total is on disk."""
     rows = db.execute("SELECT key FROM records WHERE key LIKE 'total/%'")
     return max((int(str(key)[6:]) for (key,) in rows), default=0)
 
 
 @contextmanager
 def _opened(site: Site) -> Iterator[sqlite3.Connection]:
-    """Open the file of a site read-only; every fault of it is a `WrongFiles`."""
+    """Open the state file of a site read-only; a damaged or foreign file raises `WrongFiles`."""
     path = site.database
     check_place(path)
     if not path.exists():
-        raise SiteError(f"{path}: not there yet; the site has not been started.")
+        raise SiteError(f"{path}: does not exist yet: the site has not been started.")
     with wrong_ledger_as(path), ledger_errors():
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
         try:
@@ -191,28 +194,28 @@ def _opened(site: Site) -> Iterator[sqlite3.Connection]:
 
 
 def stage_of(t: int, rounds: int) -> str:
-    """The activity of a site in round t, as text."""
+    """The stage of a site that works on round t, as text. The opening is before round 1."""
     if t < 1:
         return "in the opening"
     return f"in round {t}" if t <= rounds else "at the end"
 
 
 def _current(network: NetworkSeen, own: str, completed: int, finished: bool) -> NetworkSeen:
-    """`network`, unless this site has advanced since it was written."""
+    """`network`, or no reports if this site has finished or has advanced since the reports were written."""
     mine = network.of(own)
     stale = mine is None or 0 < mine.round <= completed
     return NetworkSeen() if finished or stale else network
 
 
 def completed_rounds(site: Site) -> int:
-    """How many rounds are complete; 0 before the first, and before the site's file exists."""
+    """How many rounds are complete; 0 before round 1 is complete, and before the state file exists."""
     if not site.database.exists():
         return 0
     db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         return _completed(db)
     except sqlite3.Error:
-        return 0  # not begun yet
+        return 0  # the site has not created its tables yet
     finally:
         db.close()
 
@@ -226,7 +229,7 @@ def _line(neighbour: Neighbour) -> str:
 
 
 def ago(at: float) -> str:
-    """How long ago a time by the wall clock was."""
+    """How long ago the time `at` of the wall clock was, as text."""
     return f"{max(0, round(time.time() - at))} s ago"
 
 
