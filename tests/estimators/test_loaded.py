@@ -100,7 +100,7 @@ def test_certificate_beside_a_model_is_loaded_only_if_it_belongs_to_it(fitted, t
     (tmp_path / "certificate.json").write_text(certificate.to_json())
     assert tt.load_model(tmp_path / "model.json").certificate_.epsilon == certificate.epsilon
     (tmp_path / "certificate.json").write_text(certificate.to_json() + " ")
-    with pytest.warns(TaciturnWarning, match="is not the certificate that model.json names"):
+    with pytest.warns(TaciturnWarning, match="is not the one that model.json names"):
         assert tt.load_model(tmp_path / "model.json").certificate_ is None
 
 

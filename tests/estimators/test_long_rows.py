@@ -75,7 +75,7 @@ def test_a_norm_taken_from_the_data_is_kept_with_the_model(long_rows, tmp_path):
 @pytest.mark.parametrize("options", [{"epsilon": float("inf")}, {"random_state": 0, "effort": "quick"}])
 def test_fit_without_privacy_shows_the_share_of_clipped_rows(long_rows, options):
     X, y = long_rows
-    with pytest.warns(ClippedRowsWarning, match=r"5\d% of the rows are longer than `data_norm` = 1"):
+    with pytest.warns(ClippedRowsWarning, match=r"5\d% of the rows have a norm above `data_norm` = 1"):
         tt.PrivateLogisticRegression(**options).fit(X, y)
 
 

@@ -139,7 +139,7 @@ def test_too_small_budget_is_refused_with_the_sufficient_one() -> None:
     [
         ({"bounds": None}, "`bounds` must contain the public range"),
         ({"bounds": [(0, 1)]}, "`bounds` must contain 2 ranges"),
-        ({"bounds": [(0, 1), (1, 1)]}, "low below high"),
+        ({"bounds": [(0, 1), (1, 1)]}, "low < high"),
         ({"family": "gamma"}, "`family`"),
         ({"family": "gaussian"}, "`outcome` must be the public range"),
         ({"outcome": (0, 2)}, "`outcome` must not be given"),
@@ -230,7 +230,7 @@ def test_curves_of_persons_are_asked_for_by_the_cells_of_a_formula() -> None:
     ):
         with pytest.raises(ParameterError, match=match):
             found.survival(wrong)
-    with pytest.raises(ParameterError, match="only a formula takes names"):
+    with pytest.raises(ParameterError, match="only a model with a formula takes names"):
         tt.PrivateGLM("hazard", epsilon=INF, bounds=[(0, 1)], periods=[1, 2, 3]).fit(x, y).survival({"a": 1})
 
 

@@ -128,7 +128,7 @@ def test_count_of_complete_records_is_not_biased_where_all_are_complete() -> Non
         ("death ~ 1", "at least one column"),
         ("age ~ bmi", "an outcome with two values"),
         ("~ age", "the form"),
-        ("death ~ age:ward", "must also have 'ward' by itself"),
+        ("death ~ age:ward", "must also have the term 'ward' by itself"),
         ("death + age ~ bmi", "of the form"),
     ],
 )

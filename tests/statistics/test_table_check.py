@@ -30,7 +30,7 @@ def test_good_table_has_no_troubles():
 
 def test_unscaled_columns_are_reported_as_shortened_rows():
     found = tt.check(100.0 * np.random.default_rng(0).standard_normal((2000, 3)), **BUDGET)
-    assert found.clipped == 2000 and any("longer than data_norm" in line for line in found.troubles)
+    assert found.clipped == 2000 and any("norm above data_norm" in line for line in found.troubles)
 
 
 def test_rows_zeroed_by_missing_cells_are_reported():

@@ -55,16 +55,15 @@ _ASKED = (
     "effort",
     "whiten",
 )  # parameters that are passed to the planner unchanged
-_DELTA = 1e-5  # delta of the certificate if a pure guarantee was requested
+_DELTA = 1e-5  # delta of the certificate if a guarantee with delta = 0 was requested
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Everything that the sites released: vectors, (rounds, sites, outputs, entries), and the public
-    settings.
+    """Everything that the sites released, (rounds, sites, outputs, entries), and the public settings.
 
-    The entries of a vector are the coefficients for rows that are scaled into the unit ball. The last entry
-    belongs to the intercept.
+    The entries of a released vector are the coefficients for rows that are scaled into the unit ball. If the
+    model has an intercept, the last entry belongs to it.
     """
 
     released: Array
@@ -117,7 +116,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         raise TypeError("use one of the estimators, not their base class")
 
     def _fit_targets(self, X: Any, targets: Array, site: Any, **told: Any) -> None:
-        """Fit one model per row of `targets`, (outputs, rows), and set the public attributes.
+        """Fit one model for each output of `targets`, (outputs, rows), and set the public attributes.
 
         Rows with `keep` = False count as rows of zeros. `weights`, from 0 to 1, are the weights of the rows.
         If a `Budget` is open, the fit is charged to it.
@@ -127,7 +126,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self._certify_model()
 
     def _certify_model(self) -> None:
-        """Put a digest of the model into the certificate."""
+        """Put a digest of the model's coefficients into the certificate."""
         found = Released.model(self.coef_, self.intercept_, self.whitening_)
         self.certificate_ = self.certificate_.of(found)
 
@@ -188,7 +187,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _keep_results(
         self, ball: UnitBallScaling, plan: Plan, places: SiteAssignment, runs: list[Run]
     ) -> None:
-        """Set the public attributes. The model is the average of released vectors: no extra privacy cost."""
+        """Set the public attributes. The model averages released vectors, so it costs no extra privacy."""
         each = [run.history[:, 0] for run in runs if run.history is not None]  # (rounds, sites, entries)
         entries = self.n_features_in_ + ball.intercept
         released = np.concatenate([one.reshape(*one.shape[:2], -1, entries) for one in each], axis=2)
@@ -205,7 +204,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = plan.rounds
 
     def _decide(self, X: Any) -> Array:
-        """coef.x + intercept, (rows, outputs), where x is clipped as in the fit.
+        """coef.x + intercept, (rows, outputs), where x is clipped (and shortened if whitened) as in the fit.
 
         A score that is NaN because terms overflow is replaced by 0.
         """
@@ -226,21 +225,20 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return self._validated(X, reset=False)
 
     def _own_targets(self, y: Any) -> tuple[Array, NDArray[np.bool_], Array, float]:
-        """The targets as in a fit, a mask of the rows with a target, the rows' weights, the targets' unit."""
+        """(targets as in a fit, mask of the rows with a target, weights of the rows, unit of the targets)."""
         raise TypeError("use one of the estimators, not their base class")
 
     def personalise(self, X_own: Any, y_own: Any) -> Self:
-        """This site's own model: the joint model, adapted to the site's rows as far as cross-validation
-        supports.
+        """This site's own model: the joint model, adapted to the site's rows as cross-validation suggests.
 
-        On rows of this site, the own model is often better than the joint model and than a model that was
-        trained on the site's rows alone. It is trained WITHOUT noise: keep the own model, its `strength_` and
-        all its scores at the site. It has no certificate, and costs no privacy budget. `strength_` is
-        infinite if the joint model is best.
+        On rows of this site, the own model is often better than the joint model and better than a model that
+        was trained on the site's rows alone. It is trained WITHOUT noise: keep the own model, its `strength_`
+        and all its scores at the site. It has no certificate, and costs no privacy budget. `strength_` says
+        how strongly the own model is held at the joint model; it is infinite if the joint model is best.
         """
         check_is_fitted(self)
         if hasattr(self, "strength_"):
-            raise ParameterError("`personalise` needs the joint model; this one is a site's own model.")
+            raise ParameterError("`personalise` needs the joint model; this model is a site's own model.")
         targets, known, weights, unit = self._own_targets(y_own)
         ball = ball_of(self)
         X = self._features(X_own)
@@ -267,10 +265,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return own
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
-        """scikit-learn's own checks, without messages that quote the data.
+        """Run scikit-learn's checks of X and y, but raise no message that quotes the data.
 
-        A large table of lazy rows stays lazy, a small one becomes an array. The checks get zeros of the same
-        shape in place of lazy rows.
+        Lazy rows are computed only when they are needed. A small table of lazy rows becomes an array. A large
+        table stays lazy, and the checks get zeros of the same shape in its place.
         """
         X = held_if_few(X) if isinstance(X, LazyRows) else X
         if isinstance(X, LazyRows):
@@ -291,12 +289,12 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         raise DataError(known[0])
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for pickling. It names the open budget, to which a fit in another process is charged."""
+        """Add the active budget to the pickled state, so that a fit in another process is charged to it."""
         state: dict[str, Any] = super().__getstate__()
         return {**state, ORIGIN: note_origin(self)}
 
     def __sklearn_clone__(self) -> Self:
-        """A clone is charged to the same budget as its original."""
+        """A fit of the clone is charged to the same budget as a fit of the original."""
         values = self.get_params(deep=False)
         copy = type(self)(**{name: clone(value, safe=False) for name, value in values.items()})
         for name in (ORIGIN, "_metadata_request"):
@@ -318,8 +316,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _norm_bound(self, X: Any) -> float:
         if self.data_norm is None:
             raise ParameterError(
-                "`data_norm` must be a public bound on the norm of a row; got None. Longer rows are clipped "
-                f"to it. data_norm={FROM_DATA!r} takes the bound from the data, which is not private."
+                "`data_norm` must be a public bound on the norm of a row; got None. Rows with a larger norm "
+                f"are clipped. data_norm={FROM_DATA!r} takes the bound from the data, which is not private."
             )
         if not isinstance(self.data_norm, str):
             return checks.magnitude("data_norm", self.data_norm)
@@ -346,15 +344,15 @@ def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
         warnings.warn(
             f"{math.floor(100 * share)}% of the rows count as zeros, and a model learns little from them: "
             "they have an empty cell (`missing='row'` of `taciturn.data.BoundedEncoder`) or a label that is "
-            "not one of `classes`. A fit without `random_state` does not give this warning; "
-            "`taciturn.check` does.",
+            "not one of `classes`. A fit without `random_state` must not give this warning; use "
+            "`taciturn.check`.",
             EmptyRowsWarning,
             stacklevel=5,
         )
     share = float(np.mean(norms > bound * (1 + 1e-9)))
     if share > 0.01:
         warnings.warn(
-            f"{math.floor(100 * share)}% of the rows are longer than `data_norm` = {bound:g} and are "
+            f"{math.floor(100 * share)}% of the rows have a norm above `data_norm` = {bound:g} and are "
             "clipped to it. Scale the columns by public bounds (`taciturn.data.BoundedEncoder`), or raise "
             "`data_norm`.",
             ClippedRowsWarning,

@@ -1,4 +1,4 @@
-"""The ledger file of a fit. Each round is charged once for all outputs, before its first release."""
+"""The ledger file of a fit. Each round is charged once for all outputs, before the round's first release."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..core.errors import ParameterError
 
 @dataclass(frozen=True)
 class LedgerFile:
-    """A new SQLite file that a fit is charged to. `marks` are additional warnings for the certificate."""
+    """A new SQLite file in which a fit's charges are recorded. `marks` are warnings for the certificate."""
 
     path: str | PathLike[str]
     marks: tuple[str, ...] = ()
 
 
 def ledger_file(ledger: Any, seed: int | None) -> LedgerFile | None:
-    """The ledger file of a fit, after checks of the estimator's parameter `ledger`; None without a ledger."""
+    """The ledger file of a fit, from the estimator's parameter `ledger`, checked; None without a ledger."""
     if ledger is None:
         return None
     if not isinstance(ledger, str | PathLike | LedgerFile):
@@ -27,12 +27,12 @@ def ledger_file(ledger: Any, seed: int | None) -> LedgerFile | None:
     file = ledger if isinstance(ledger, LedgerFile) else LedgerFile(ledger)
     if seed is not None:
         raise ParameterError(
-            "`ledger` must be None with a `random_state`: noise that can be replayed protects nobody, "
+            "`ledger` must be None with a `random_state`: noise that can be reproduced protects no one, "
             "so there is nothing to record."
         )
     if Path(file.path).exists():
         raise ParameterError(
-            f"`ledger` must be a new file; {fspath(file.path)} exists. Every fit spends "
+            f"`ledger` must be a new file; {fspath(file.path)} already exists. Every fit spends "
             "budget again, and needs a new ledger."
         )
     return file

@@ -23,7 +23,7 @@ READ_OFF = "the list of classes was taken from the labels, and is assumed to be 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
-    """One linear model for two classes; for more than two, one model per class, all under one budget."""
+    """One linear model for two classes; one model per class for more than two, all under one budget."""
 
     classes: Sequence[Any] | None = None
     class_weight: str | Mapping[Any, float] | None = None
@@ -36,7 +36,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         Parameters
         ----------
         X : (rows, features), dense or sparse; rows with a norm above `data_norm` are clipped to it.
-        y : the labels; a row with a label that is not in `classes` counts as zeros.
+        y : the labels; a row whose label is not in `classes` counts as a row of zeros.
         site : the site of every row. If it is left out, rows are assigned at random to `sites` sites.
         person : the id of every row's person. All rows of a person are then weighted so that together they
             count as one row, and the certificate protects persons. Without `person` the certificate protects
@@ -105,12 +105,14 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 class PrivateLogisticRegression(PrivateLinearClassifier):
     """Logistic regression across sites that may not share rows, under one (epsilon, delta) for the whole fit.
 
-    `taciturn.check` shows the owner of the rows, before anything is spent, which values do not fit.
+    Before anything is spent, `taciturn.check` shows the owner of the rows how many of them would be clipped
+    or count as zeros.
 
     Parameters
     ----------
     epsilon, delta : the privacy budget of the fit, for any one record: all rounds, sites and classes
-        together. Each further fit on the same records, such as a fold or a point of a grid, spends it again.
+        together. Each further fit on the same records, such as a fit in a cross-validation or in a grid
+        search, spends this budget again.
         epsilon = float("inf") trains without privacy; delta, colluding, noise and effort then have no effect.
         delta = 0 gives a pure guarantee. delta = None, the default, is 0.1 / (number of records or persons),
         and at most 1e-5.
@@ -120,41 +122,44 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     data_norm : a PUBLIC bound on the norm of a row; rows with a larger norm are clipped to it. "from data"
         takes the bound from the data, warns, and marks the certificate.
     colluding : the number of other sites that may collude with an attacker. None trusts no other site: the
-        guarantee holds whatever the other sites do. `plan_` states the method that was chosen for this, and
-        why; method="penalty" selects the paper's method. With a number, the noise of all honest sites jointly
-        protects each record (`MaskedDescent`), and the model is about as good as if one trusted party held
-        all rows. The certificate also states the epsilon if more sites collude.
+        guarantee holds whatever the other sites do. The planner then chooses a method, and `plan_` says which
+        and why; method="penalty" selects the paper's method. With a number, the noise of all honest sites
+        jointly protects each record (`MaskedDescent`), and the model is about as good as if one trusted party
+        held all rows. The certificate also states the epsilon if more than `colluding` sites collude.
     fit_intercept : whether the model has an intercept. Its constant column counts towards the norm bound, and
-        it is regularised.
+        the intercept is regularised.
     intercept_scaling : the value of the constant column of the intercept, as a multiple of data_norm. A
         smaller value leaves more of the norm bound to the features, and keeps the intercept closer to 0.
-    classes : the PUBLIC list of labels. If it is left out, it is taken from y, and the certificate says so.
-    class_weight, class_shares : "balanced" with the PUBLIC share of each class, {label: share}, lets rare
-        classes count as much as common ones; or a mapping of public weights. The weights are scaled so that
-        the largest is 1, so the privacy cost does not change.
-    C, regularization, noise, rounds : numbers, or the choice of the planner ("auto", "best", None). Leave
-        `noise` out if you give `colluding`: that method always uses discrete Gaussian noise.
-    max_rounds : the largest number of rounds that the planner may choose; not together with `rounds`.
+    classes : the PUBLIC list of labels. If it is left out, the list is taken from y, and the certificate says
+        so.
+    class_weight, class_shares : class_weight="balanced" gives rare classes as much weight as common ones; it
+        needs class_shares={label: share}, the PUBLIC share of each class. Or class_weight={label: weight},
+        with public weights. The weights are scaled so that the largest is 1, so the privacy cost does not
+        change.
+    C, regularization, noise, rounds : settings of the run. With their defaults ("auto", "best", None), the
+        planner chooses them. Leave `noise` out if you give `colluding`: that method always uses discrete
+        Gaussian noise.
+    max_rounds : the largest number of rounds that the planner may choose; do not give `rounds` as well.
     method : "penalty" for the paper's penalty perturbation; or a private method of your own, together with
         `rounds`. A method that costs more than epsilon is refused.
     effort : with "full", the default, the planner first tests plans on synthetic rows, for some seconds; with
         "quick" it does not. With `colluding` or `method` there is nothing to test, and `effort` is refused.
-    whiten : True first learns better coordinates from noisy moments of the rows; False does not. By default
-        the fit whitens if public numbers suggest that whitening helps. With the paper's method, a whitened
-        model shortens long rows before it predicts (`whitening_`).
-    ledger : the path of a new SQLite file that records the privacy cost. Each charge is on disk before its
-        release, so the record is correct even after a crash; see `SqliteLedger`. None keeps the record in
-        memory.
+    whiten : True first learns better coordinates (whitening) from noisy moments of the rows; False does not.
+        By default the fit whitens if public numbers suggest that this helps. With the paper's method, a
+        whitened model shortens long rows before it predicts (`whitening_`).
+    ledger : the path of a new SQLite file that records the privacy cost. Each charge is on disk before the
+        charged message is released, so the record is complete even after a crash; see `SqliteLedger`. None
+        keeps the record in memory.
     random_state : None draws secret noise. With a seed the fit can be reproduced, and the certificate says
         `simulated`.
-    large_delta : allows a delta above 1 / (number of records), which is refused otherwise. The certificate
-        then says LARGE DELTA.
+    large_delta : True allows a delta above 1 / (number of records), and the certificate then says LARGE
+        DELTA. With False, the default, such a delta is refused.
     verbose : True shows the progress on a terminal; nothing is shown in a pipe or a log.
 
     Attributes
     ----------
-    whitening_ : None, or V and v side by side, (entries, features + 1): a score is divided by ||V x + v|| if
-        this norm is above 1.
+    whitening_ : for a whitened model of the paper's method, V and v side by side, (entries, features + 1).
+        The score of x is divided by ||V x + v|| if this norm is above 1. None for other models.
     coef_, intercept_, classes_ : the model. It is the average of the vectors that the sites released last;
         averaging costs no extra privacy.
     site_coef_, site_intercept_ : the vectors that each site released last, (sites, outputs, features).
@@ -177,8 +182,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class, (rows, classes).
 
-        For more than two classes, the probabilities of each class against the rest are scaled to add up to 1;
-        with `colluding`, the model is softmax.
+        For more than two classes, the probabilities of each class against the rest are scaled to add up to 1,
+        unless the model is a softmax model (`colluding` is given).
         """
         scores = self._decide(X)
         if self.softmax_:
@@ -197,7 +202,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 class PrivateLinearSVC(PrivateLinearClassifier):
     """A linear support vector classifier with the Huber hinge, under one (epsilon, delta) for the whole fit.
 
-    `taciturn.check` shows the owner of the rows, before anything is spent, which values do not fit.
+    Before anything is spent, `taciturn.check` shows the owner of the rows how many of them would be clipped
+    or count as zeros.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""FitTask: carries out a fit as one or several runs, each on a problem made of the rows of all sites."""
+"""FitTask: carries out a fit as one run, or as one run per output, on the rows of all sites."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from ..runtime.setup import Setup, prepare
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DealtRows(Sequence[tuple[Any, Array]]):
-    """(Z_i, y_i) of each site, computed on access: the site's rows, scaled into the unit ball, and their
-    targets.
+    """(Z_i, y_i) of each site, computed on access: rows scaled into the unit ball, and their targets.
 
     order : for each site, the numbers of its rows.
     keep : False for a row that counts as zeros.
@@ -50,12 +49,12 @@ class DealtRows(Sequence[tuple[Any, Array]]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitTask:
-    """The parts of a fit: rows, their scaling into the unit ball, targets (outputs, rows), and a plan.
+    """The input of a fit: rows, their scaling into the unit ball, targets (outputs, rows), and a plan.
 
     keep : False for a row that counts as zeros.
     weights : the weight of each row.
     marks : warnings for the certificate.
-    what : the name of the fit in a budget.
+    what : the name of the fit in messages about the active budget.
     """
 
     X: Any

@@ -1,4 +1,4 @@
-"""Labels and the public list of classes: the class of every row with a known label, and the row's weight.
+"""Labels and the public list of classes: the class of every row, and the weight of every class.
 
 Error messages may name types, but never quote values.
 """
@@ -36,8 +36,8 @@ def public_labels(classes: Sequence[Any]) -> NDArray[Any]:
 def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
     """The index of each label among the classes; -1 for undeclared or missing labels.
 
-    Labels with another type or spelling than the classes would not match any class, so they are an error. The
-    error reveals only the type of the column and the spelling of the classes, which are public.
+    If the type or the spelling of the labels differs from that of the classes, no label would match, so this
+    is an error. It reveals only the type of the labels and the spelling of the classes, which are public.
     """
     labels = column_or_1d(np.asarray(y), warn=True)
     kinds = _kinds(labels)
@@ -49,7 +49,7 @@ def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
             else "Drop the quotes, or"
         )
         raise DataError(
-            f"`classes` and `y` must be of one type; got {wanted} and {' and '.join(sorted(kinds))}. "
+            f"`classes` and `y` must be of the same type; got {wanted} and {' and '.join(sorted(kinds))}. "
             f"{fix} convert y."
         )
     found = _find_places(known, labels, wanted)
@@ -58,7 +58,7 @@ def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
 
 
 def _check_spelling(known: NDArray[Any], labels: NDArray[Any], found: NDArray[np.int64]) -> None:
-    """Raise if no label is a class, or if some labels differ from a class only in case or spaces."""
+    """Raise if no label is a class, or if an absent class differs from a label only in case or spaces."""
     absent = set(range(len(known))) - set(np.unique(found).tolist())
     others = {_spelt(label) for label in set(labels[found < 0].tolist())} if absent else set()
     wrong = [known[k] for k in sorted(absent) if _spelt(known[k]) in others - {None}]
@@ -86,7 +86,7 @@ def _find_places(known: NDArray[Any], labels: NDArray[Any], wanted: str) -> NDAr
 
 
 def has_missing(y: Any) -> bool:
-    """Whether a column of objects has a missing entry. scikit-learn's own error for this is unclear."""
+    """Whether labels of type object have a missing entry, for which scikit-learn's own error is unclear."""
     labels = np.asarray(y)
     return (
         labels.ndim > 0
@@ -136,8 +136,8 @@ def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None
     """The weight of a row of each class, at most 1; None if all weights are equal.
 
     With "balanced", the weight of a row is the public share of the rarest class divided by the public share
-    of the row's class. A row with a weight of at most 1 that depends only on the row itself moves a sum no
-    further than the same row without a weight. So no privacy bound changes.
+    of the row's class. A weight is at most 1 and depends only on its own row, so a weighted row moves a sum
+    no further than the same row without a weight. No privacy bound changes.
     """
     if wanted is None:
         if shares is not None:

@@ -30,14 +30,13 @@ Answer = Callable[..., Any]
 
 
 def _can(name: str) -> Callable[[Answer], Answer]:
-    """A decorator: the decorated method exists only if the estimator has a method called `name`."""
+    """A decorator: the decorated method exists only if the pipeline's estimator has a method `name`."""
     made: Callable[[Answer], Answer] = available_if(lambda self: hasattr(self[-1], name))
     return made
 
 
 class LoadedModel(Pipeline):  # type: ignore[misc]
-    """A pipeline of an encoder and a fitted estimator: it predicts from the tables that `taciturn predict`
-    takes.
+    """A pipeline of an encoder and a fitted estimator. It takes the same tables as `taciturn predict`.
 
     A prediction for a record with a missing or unreadable value would be meaningless. `unreadable` sets what
     such a record gets instead:
@@ -98,7 +97,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         return self._answered(X, super().decision_function(X, **params))
 
     def personalise(self, X_own: Any, y_own: Any) -> LoadedModel:
-        """This site's own model, which starts from this one; see `PrivateLogisticRegression.personalise`.
+        """This site's own model, adapted from this joint model; see `PrivateLogisticRegression.personalise`.
 
         Keep the own model, and every score of it, at the site.
         """
@@ -123,7 +122,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
 
     def _encoder(self) -> BoundedEncoder:
         if not isinstance(self[0], BoundedEncoder) or not self[0].curves:
-            raise ParameterError("`curve` and `plot` need a model with curves; this one is linear.")
+            raise ParameterError("`curve` and `plot` need a model with curves; this model is linear.")
         return self[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
@@ -176,7 +175,7 @@ def find_certificate(path: Path, model: ModelFile) -> Certificate | None:
     named = stated if stated is not None else _signed_for(path)
     if named != hashlib.sha256(data).hexdigest():
         warnings.warn(
-            f"{beside}: is not the certificate that {path.name} names, so this certificate is ignored.",
+            f"{beside}: this certificate is not the one that {path.name} names, so it is ignored.",
             TaciturnWarning,
             stacklevel=3,
         )
@@ -185,7 +184,7 @@ def find_certificate(path: Path, model: ModelFile) -> Certificate | None:
 
 
 def _signed_for(path: Path) -> str | None:
-    """In the folder of a real site: the SHA-256 of the certificate that the site signed with this model."""
+    """The SHA-256 of the certificate that a site signed together with this model; None if no site did."""
     try:
         files = json.loads(path.with_name("statement.json").read_text(encoding="utf-8"))["statement"]["files"]
         same = files[path.name] == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -207,9 +206,10 @@ def _verified(text: str, path: Path, model: ModelFile) -> Certificate:
 
 
 def check_model(certificate: Certificate, model: ModelFile) -> None:
-    """Raise `CertificateError` unless the certificate belongs to this model: same values, loss and rounds.
+    """Raise `CertificateError` unless the certificate belongs to this model.
 
-    A certificate of an earlier format does not identify the values; then only the other facts are compared.
+    Coefficients, loss, rounds and `simulated` must agree. A certificate of an earlier format has no digest of
+    the coefficients; then only the other facts are compared.
     """
     run = certificate.run
     if run.loss.counting:

@@ -57,10 +57,10 @@ class Model(ModelFile):
         label: str | None = None,
         whole: bool = False,
     ) -> Model:
-        """The model of a fitted estimator. `schema` is the schema or the encoder, if the estimator was fitted
-        to a table.
+        """The model of a fitted estimator.
 
-        With `whole` the model contains the certificate, else only the SHA-256 of the certificate.
+        schema : the schema or the encoder that made the rows, if the estimator was fitted to a table.
+        whole : whether the model contains the whole certificate; otherwise only the certificate's SHA-256.
         """
         loss = next((name for name, kind in _ESTIMATORS.items() if isinstance(fitted, kind)), None)
         if loss is None:
@@ -95,7 +95,7 @@ class Model(ModelFile):
         return cls.model_validate(entries)
 
     def estimator(self) -> Any:
-        """The fitted estimator. It predicts as before, but has no plan and no trace of the fit."""
+        """The fitted estimator. It predicts as the original did, but has no `plan_` and no `trace_`."""
         known = {name: value for name, value in self.settings.items() if name in _SETTINGS}
         if known.get("epsilon", 1.0) is None:
             known["epsilon"] = math.inf
@@ -113,7 +113,7 @@ class Model(ModelFile):
         return made
 
     def pipeline(self, *, unreadable: str = "nan") -> LoadedModel:
-        """Encoder and estimator as one pipeline, for the tables that `taciturn predict` takes."""
+        """Encoder and estimator as one pipeline, which takes the same tables as `taciturn predict`."""
         checks.choice("unreadable", unreadable, UNREADABLE)
         steps = [("encoder", self.encoder()), ("model", self.estimator())]
         return LoadedModel(steps, unreadable=unreadable)
@@ -122,7 +122,7 @@ class Model(ModelFile):
 def save_model(
     fitted: PrivateLinearModel | Pipeline, path: str | Path, *, schema: Schema | BoundedEncoder | None = None
 ) -> None:
-    """Write a fitted estimator and its certificate as plain JSON.
+    """Write a fitted estimator and its certificate to a JSON file.
 
     `schema` is the schema of the rows, or the encoder that made the rows. It is not needed for a pipeline of
     a `BoundedEncoder` and an estimator.
@@ -137,7 +137,7 @@ def save_model(
 def load_model(path: str | Path, *, unreadable: str = "nan") -> LoadedModel:
     """Read a model from a file that `save_model`, `taciturn train` or a site of a network wrote.
 
-    The model is a scikit-learn pipeline: an encoder, which takes the table that `taciturn predict` takes, and
+    The model is a scikit-learn pipeline: an encoder, which takes the same tables as `taciturn predict`, and
     the fitted estimator, `model[-1]`. `certificate_` is the certificate in the file, or in certificate.json
     in the same folder; None if neither exists. `unreadable` sets the result for a record that cannot be read:
     "nan" (no prediction; None for a class), "raise" (an error), or "zeros" (the prediction for a row of
@@ -174,7 +174,7 @@ def _origin(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any]:
 
 
 def _weights(fitted: PrivateLinearModel) -> list[float]:
-    """The weight of each site's last vector in the model. After masked sums all vectors are the same."""
+    """The weight of each site's last vector in the model. With masked sums, all these vectors are equal."""
     sites = len(fitted.trace_.settings["names"])
     found = getattr(fitted.plan_, "weights", None)
     return [1.0] + [0.0] * (sites - 1) if found is None else [float(weight) for weight in found]

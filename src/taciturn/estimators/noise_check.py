@@ -1,10 +1,11 @@
-"""Warn if the noise at a budget would hide the signal, from public numbers, before anything is spent.
+"""Warn, before anything is spent, if public numbers show that the noise would hide the signal.
 
 Consider rows of norm 1 that vary equally in d directions, with labels that a plane separates. At the model
 f = 0 the mean gradient of these rows has a norm of about L sqrt(2 / (pi d)), where L is the bound on the
 slope of the loss. Replacing one of n units moves the gradient by at most 2 L / n. If the whole budget were
 spent on one release of this gradient, with N sites of which h are honest, the noise would have a norm of
-2 L sqrt(d N / h) / (n mu). A fit has more noise than that, and most tables have a weaker signal.
+2 L sqrt(d N / h) / (n mu). Here mu measures the budget, as in Gaussian differential privacy.
+A fit has more noise than this release, and most tables have a weaker signal than these rows.
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ def warn_of_noise(
     )
     if share > 1:
         warnings.warn(
-            f"at this budget the noise is larger than the signal, about {share:.2g} times, for {units} "
-            f"records or persons, {dimension} columns and {sites} sites: expect a model that is little "
-            "better than chance. Use more rows, fewer columns or a larger `epsilon`, or set `colluding`.",
+            f"at this budget the noise is larger than the signal (about {share:.2g} times as large), for "
+            f"{units} records or persons, {dimension} columns and {sites} sites: expect a model that is "
+            "little better than chance. Use more rows, fewer columns or a larger `epsilon`, or set "
+            "`colluding`.",
             BudgetTooSmallWarning,
             stacklevel=5,
         )

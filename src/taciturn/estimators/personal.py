@@ -43,7 +43,7 @@ Objective = Callable[[Array, OwnRows], tuple[float, Array]]
 
 
 def own_objective(loss: Loss, *, together: bool) -> Objective:
-    """The sum of the losses of all outputs; with `together`, the softmax loss over all (targets +-1)."""
+    """The sum of the losses of all outputs; with `together`, the softmax loss, for targets of 1 and -1."""
 
     def apart(F: Array, rows: OwnRows) -> tuple[float, Array]:
         margins, y = np.asarray(rows.Z @ F.T).T, rows.targets
@@ -64,7 +64,7 @@ def own_objective(loss: Loss, *, together: bool) -> Objective:
 
 
 def lean(objective: Objective, rows: OwnRows, joint: Array, strength: float, start: Array) -> Array:
-    """argmin objective(F) + (strength/2) ||F - joint||^2."""
+    """argmin over F of objective(F) + (strength/2) ||F - joint||^2."""
 
     def value(flat: Array) -> tuple[float, Array]:
         F = flat.reshape(joint.shape)
@@ -77,10 +77,11 @@ def lean(objective: Objective, rows: OwnRows, joint: Array, strength: float, sta
 
 
 def own_model(objective: Objective, rows: OwnRows, joint: Array) -> tuple[Array, float]:
-    """(F, a): the own model, and `a` from cross-validation; infinite if the joint model is best.
+    """(F, a): the own model, and its strength `a` from cross-validation.
 
     `a` is the largest value of a grid whose loss is within one standard error of the smallest loss, so that a
-    site with few rows stays close to the joint model.
+    site with few rows stays close to the joint model. The grid includes infinity, the joint model itself;
+    with fewer than 10 rows, `a` is infinite.
     """
     count = len(rows.weights)
     if count < _FEWEST:

@@ -22,15 +22,16 @@ from .labels import floats_or_same, real_targets
 class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
     """Linear regression with the log-cosh loss, which limits the influence of outliers; y needs no bound.
 
-    `taciturn.check` shows the owner of the rows, before anything is spent, which values do not fit.
+    Before anything is spent, `taciturn.check` shows the owner of the rows how many of them would be clipped
+    or count as zeros, and whether `target_scale` suits the targets.
 
     Parameters
     ----------
     target_scale : a PUBLIC number, the typical magnitude of y. The model is fitted to y / target_scale,
         clipped to +-1e9. With target_scale = 1 and targets in the hundreds, a fit spends its budget and
-        learns almost nothing; `taciturn.check(X, y=y, target_scale=...)` shows this beforehand. If all y
-        are far from 0, subtract a public centre from y and give the typical distance from it: the error
-        from noise is proportional to target_scale.
+        learns almost nothing; `taciturn.check(X, y=y, target_scale=...)` warns of this beforehand. If all y
+        are far from 0, subtract a public centre from y and give the typical distance from this centre: the
+        error from noise is proportional to target_scale.
     scale : the residual at which the loss turns from quadratic to linear, in units of target_scale.
     others : as for `PrivateLogisticRegression`. The attributes are the same too.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) -> ReportData:
-    """The cost, the disagreement of the sites and the curves, all from released vectors."""
+    """The report of a training run. Cost, disagreement of the sites and curves use released vectors only."""
     settings, released = dict(fitted.trace_.settings), fitted.trace_.released
     gap = np.linalg.norm(released - released.mean(axis=1, keepdims=True), axis=3).max(axis=(1, 2))
     gaps = Chart(
@@ -35,13 +35,13 @@ def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) ->
         "Disagreement",
         "largest distance of a site from the mean",
         [Curve(job.name, range(1, len(gap) + 1), gap.tolist())],
-        note="Computed from released vectors. Loss and accuracy are left out: no noise covers them.",
+        note="Computed from released vectors. Loss and accuracy are not shown: they would have no noise.",
     )
     hidden = ("simulated", "repeats", "seed", "names", "samples", "graph", "versions")
     data = from_certificates(
         {job.name: fitted.certificate_},
         title=job.name,
-        subtitle=f"{len(job.sites)} sites learn {'' if job.label is None else job.label.column} together",
+        subtitle=f"{len(job.sites)} sites predict {'' if job.label is None else job.label.column} together",
         graph=graph_of(settings),
         charts=[gaps] if gap.any() and len(gap) > 1 else [],
         about=_about(job, job.schema_.names, "taciturn verify run/ (the folder of this report)"),
@@ -52,7 +52,7 @@ def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) ->
 
 
 def site_report(site: Site) -> ReportData:
-    """The claims of one site about its run, from its certificate and the public job."""
+    """The report of one site about its run, from the site's certificate and the public job."""
     job = site.job
     certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
     asked = job.kind != TRAIN
@@ -64,14 +64,14 @@ def site_report(site: Site) -> ReportData:
     data = from_certificates(
         {site.name: certificate},
         title=job.name,
-        subtitle=f"{len(job.sites)} sites {_what(questions)} together; this is the page of {site.name}",
+        subtitle=f"{len(job.sites)} sites {_what(questions)} together; this is the report of {site.name}",
         graph=job.graph,
         about=_about(job, features, verify, questions),
         settings={"method": certificate.run.method, "rounds": certificate.run.rounds, "sites": job.names},
         provenance={"job": job.hash.hex(), "versions": dict(certificate.run.versions)},
     )
     if not asked and job.encoding is not None:
-        from ..estimators.model_file import load_model  # slow to import, and questions have no model
+        from ..estimators.model_file import load_model  # slow to import; questions have no model
 
         data = replace(data, **_effects(load_model(site.state / MODEL)))
     if data.network is None:
@@ -80,7 +80,7 @@ def site_report(site: Site) -> ReportData:
 
 
 def write_site_report(site: Site) -> Path:
-    """Write report.html, and the answers to questions, to the state folder of a site whose run is over."""
+    """Write report.html, and the answers to any questions, to the state folder of a finished site."""
     answers = [] if site.job.kind == TRAIN else _write_site_answers(site)
     return write(replace(site_report(site), files=_linked(answers)), site.state / REPORT)
 
@@ -102,7 +102,7 @@ def asked_report(
 
 
 def _linked(answers: Sequence[Path]) -> dict[str, list[str]]:
-    """The names of the files of each answer, and of those that contain all answers; empty without answers."""
+    """For each answer, the names of its files; then the files about all answers. Empty without answers."""
     if not answers:
         return {}
     names: dict[str, list[str]] = {}
@@ -112,7 +112,7 @@ def _linked(answers: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def _write_site_answers(site: Site) -> list[Path]:
-    """Write the answers of a site's run beside result.json, from which they are computed."""
+    """Write the answers of a site's run, computed from result.json, to the same folder."""
     job = site.job
     totals = np.array(json.loads((site.state / RESULT).read_text(encoding="utf-8"))["totals"])
     certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
@@ -146,7 +146,7 @@ def _about(
     job: Job, features: Sequence[str], verify: str, questions: Sequence[Question] = ()
 ) -> dict[str, Any]:
     """Facts that a certificate does not contain."""
-    learnt = "" if job.label is None else f"{job.label.column}, by {job.loss.name} loss"
+    learnt = "" if job.label is None else f"{job.label.column}, with {job.loss.name} loss"
     learnt = f"the answer to {_listed(questions)}" if questions else learnt
     today = datetime.date.today().isoformat()
     return {"date": today, "learnt": learnt, "features": list(features), "verify": verify}

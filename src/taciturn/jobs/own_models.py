@@ -1,7 +1,7 @@
-"""Write a site's own model, which is close to the joint model, beside the site's rows or to its state folder.
+"""Write a site's own model: the joint model, adapted to the site's rows.
 
-The own model is made from the site's rows without noise. So it is stored with the rows, never in the folder
-of a run, whose files may be published.
+The own model is made from the site's rows without noise. So it is stored next to the rows, or in the state
+folder of a site, and never in the folder of a run, whose files may be published.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ NOT_TO_BE_SHARED = "not to be shared: made from this site's rows without noise, 
 
 
 def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
-    """Write each site's own model of a trained job beside the site's table: north.csv.own-model.json.
+    """Write each site's own model next to the site's table, for example as north.csv.own-model.json.
 
-    If a site's rows are in a database, its model is beside the job: north.own-model.json.
+    If a site's rows are in a database, its own model is next to the job file: north.own-model.json.
     """
     job, joint, written = done.job, load_model(done.folder / MODEL), []
     for file in job.files(folder):
@@ -39,7 +39,7 @@ def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
 
 
 def personalise_site(site: Site) -> Path:
-    """Write a site's own model to its state folder, after its run."""
+    """Write a site's own model to the site's state folder, after the run."""
     job, joint = site.job, load_model(site.state / MODEL)
     path = site.state / OWN
     if job.label is None and isinstance(site.rows.path, Path):

@@ -1,4 +1,4 @@
-"""Write a plan as job files to start from: a training job, or a network's job and a file for each site.
+"""Write a plan as job files to start from: a training job, and a network's job with a file for each site.
 
 The files are valid. Facts that a plan cannot know, such as the place of the rows, are placeholders.
 """
@@ -24,7 +24,7 @@ _HEAD = "# Made by `taciturn plan`: names, paths, labels and columns are placeho
 
 
 def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path]:
-    """Write train.toml, owner.toml, job.toml and a file for each site to a folder that has none of them."""
+    """Write train.toml, owner.toml, job.toml and a file for each site. No file in `folder` is replaced."""
     names = _names(found)
     texts = {TRAINING: training_entries(found, schema), OWNER: {"rows": {n: f"{n}.csv" for n in names}}}
     texts |= {NETWORK: network_entries(found)}
@@ -57,7 +57,7 @@ def network_entries(found: Plan) -> dict[str, Any]:
 
 
 def _real_settings(found: Plan) -> dict[str, Any]:
-    """Clip, grid and tolerance with which every site can run at no more than the planned cost."""
+    """The clip, grid and tolerance with which a real run at any site costs no more than planned."""
     if found.tol is None:  # a method without a solver
         return {}
     d, sites = found.certificate.run.dimension, found.certificate.sites
@@ -80,7 +80,7 @@ def site_entries(found: Plan, i: int) -> dict[str, Any]:
 
 
 def _shared(found: Plan) -> dict[str, Any]:
-    """The keys that both jobs have."""
+    """The keys that train.toml and job.toml have in common."""
     names = _names(found)
     facts: dict[str, Any] = {
         "format": FORMAT,

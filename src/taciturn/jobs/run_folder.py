@@ -1,4 +1,4 @@
-"""The folder of a run of `taciturn train`: its files before a run, after it, and after a crash."""
+"""The folder of a run of `taciturn train`: its files before the run, after the run, and after a crash."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ RESULTS = (MODEL, CERTIFICATE, TRACE, REPORT, README)
 
 @dataclass(frozen=True)
 class InterruptedRun:
-    """An interrupted run: its ledger, and its charges."""
+    """An interrupted run: the path of its ledger, and a certificate of what was charged."""
 
     ledger: Path
     certificate: Certificate
 
     def words(self) -> str:
-        """The last round, and the cost so far."""
+        """A text with the last charged round, and the cost of all charged rounds."""
         from ..core.formatting import format_cost, format_delta
 
         c = self.certificate
@@ -40,7 +40,10 @@ class InterruptedRun:
 
 
 def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[InterruptedRun]:
-    """The interrupted runs in this folder; raises if the folder cannot be used."""
+    """The interrupted runs in this folder that spent something.
+
+    Raises if the folder has other files, or if it has such runs and `again` is False.
+    """
     if not folder.exists():
         return []
     if not folder.is_dir():
@@ -67,7 +70,7 @@ def _certificate(path: Path, delta: float) -> Certificate:
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.ledger.disk import SqliteLedger
 
-    with SqliteLedger(path) as ledger:  # not read-only, so that it fails while another run holds the lock
+    with SqliteLedger(path) as ledger:  # not read-only: opening must fail while another run has the lock
         return Certificate.from_ledger(ledger, delta=delta)
 
 

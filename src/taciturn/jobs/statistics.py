@@ -1,6 +1,6 @@
-"""Use a job for other purposes than training: noisy scores and descriptions, questions, and a check.
+"""Use a job for purposes other than training: noisy scores and descriptions, questions, and a check.
 
-The check is for the owner of the rows: it trains, spends and writes nothing.
+The check is for the owner of the rows only. It trains no model, spends no budget and writes no file.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ def _request(job: OwnedJob, tables: JobTables) -> dict[str, Any]:
 
 
 def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], list[Path]]:
-    """The answers to the questions of a job, and their files, in `out` or in `answers` beside the job."""
+    """Answer the questions of a job. Return the answers, and the paths of the files with the answers.
+
+    The files are in the folder `out`; by default, in the folder `answers` next to the job file.
+    """
     job, folder = read_asked(path), path.parent
     out = folder / "answers" if out is None else out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -108,7 +111,7 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
 
 
 def check_tables(job: TrainingJob, folder: Path) -> dict[str, TableCheck]:
-    """Check the table of every site; the results are keyed by site name, in the order of the job."""
+    """Check the table of every site. The keys of the result are the sites' names, in the job's order."""
     names = [*job.schema_.names, job.label.column]
     tables = {file.site.name: read_tables(job, [file], names) for file in job.files(folder)}
     total = sum(table.units for table in tables.values())

@@ -1,6 +1,6 @@
 """`taciturn train`: from a job file to a model, a certificate, a trace and a report.
 
-Tables are read and encoded by public facts, and one estimator is fitted across the sites.
+It reads the tables of all sites, encodes them with public facts only, and fits one estimator across sites.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainedJob:
-    """A job that was trained: the fitted estimator, the folder with its results, and its shared budget."""
+    """A job that was trained: the fitted estimator, the folder of its results, and the owner's budget."""
 
     job: TrainingJob
     estimator: PrivateLinearModel
@@ -56,13 +56,13 @@ class TrainedJob:
 
     @property
     def files(self) -> list[Path]:
-        """The results of the run."""
+        """The files with the results of the run."""
         return [self.folder / name for name in (*RESULTS, LEDGER) if (self.folder / name).exists()]
 
 
 @dataclass(frozen=True)
 class ReadyJob:
-    """A job whose files were checked; nothing is spent yet."""
+    """A job whose files have been checked, before anything is spent."""
 
     job: TrainingJob
     rows: TrainingRows
@@ -71,7 +71,7 @@ class ReadyJob:
     budget: Budget | None = None
 
     def train(self, *, verbose: bool = False) -> TrainedJob:
-        """Fit and write the files; if the fit stops, its cost so far is in the ledger."""
+        """Fit, and write the files. If a fit with secret noise is interrupted, its cost is in the ledger."""
         with nullcontext() if self.budget is None else self.budget:
             fitted = self._spend(verbose=verbose)
         return TrainedJob(self.job, fitted, self.folder, self.budget)
@@ -103,11 +103,12 @@ def train_job(
     again: bool = False,
     verbose: bool = False,
 ) -> TrainedJob:
-    """Train the job in a file; its results go to `out`, a new or empty folder, or to `run` beside the job.
+    """Train the job in the file `path`, and write the results to the new or empty folder `out`.
 
-    Everything is checked before anything is spent, and every charge is in the folder's ledger before its
-    round starts. `again` starts a new run after an interrupted one; both costs then add up. `verbose` shows
-    the progress on a terminal.
+    By default, `out` is the folder `run` next to the job file. Everything is checked before anything is
+    spent, and every charge is in the folder's ledger before the charged message is released. `again` starts
+    a new run after an interrupted run; the costs of both runs then add up. `verbose` shows the progress on a
+    terminal.
     """
     return prepare_job(path, out, again=again).train(verbose=verbose)
 
@@ -115,7 +116,7 @@ def train_job(
 def prepare_job(
     path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
 ) -> ReadyJob:
-    """Read and check a job and the rows of its sites. The only file it may write is a new, empty budget."""
+    """Read and check a job and the rows of its sites. This may create the ledger of a new, unspent budget."""
     path = Path(path)
     job = read_job(path)
     folder = path.parent / "run" if out is None else Path(out)
@@ -153,7 +154,7 @@ _NONE = " "  # the label of a row whose label is unknown; no declared class is b
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingRows:
-    """The rows of all sites, encoded, with their targets and persons."""
+    """The encoded rows of all sites, with the target, the site and the person of each row."""
 
     encoder: BoundedEncoder
     X: Array | LazyRows
@@ -163,7 +164,7 @@ class TrainingRows:
 
 
 def gather(job: TrainingJob, folder: Path) -> TrainingRows:
-    """Read and encode every site's table. Only its number of rows, not its content, affects the encoding."""
+    """Read and encode all tables. Only their number of rows, not their content, affects the encoding."""
     tables = read_tables(job, job.files(folder), [*job.schema_.names, job.label.column])
     encoder = make_encoder(job, units=tables.units)
     X = held_if_few(encoder.lazy_rows(tables.columns))
@@ -171,7 +172,7 @@ def gather(job: TrainingJob, folder: Path) -> TrainingRows:
 
 
 def targets(label: Label, tables: JobTables) -> NDArray[Any]:
-    """The targets. An unknown label becomes NaN or an undeclared label: such a row counts as zeros."""
+    """The targets. An unknown label becomes NaN or an undeclared class, so that its row counts as zeros."""
     y, known = read_labels(label, tables.columns[label.column])
     if label.told is None:
         return np.where(known, y, np.nan)
@@ -181,7 +182,7 @@ def targets(label: Label, tables: JobTables) -> NDArray[Any]:
 def fit(
     job: TrainingJob, rows: TrainingRows, ledger: LedgerFile | None = None, *, verbose: bool = False
 ) -> tuple[PrivateLinearModel, Model]:
-    """Fit the estimator; return it and its model file. Every charge is in the ledger before its release."""
+    """(estimator, model): fit an estimator to the rows, and make the content of its model file."""
     same = ("epsilon", "delta", "large_delta", "colluding", "rounds", "max_rounds", "noise", "effort")
     options = {name: getattr(job, name) for name in same}
     options |= {

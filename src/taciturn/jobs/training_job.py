@@ -1,4 +1,4 @@
-"""The job of `taciturn train`: all tables are on one machine, and the owner's file names them."""
+"""Jobs of `taciturn train` and `taciturn ask`: all tables are on one machine; the owner's file names them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TrainingSite(JobSite, RowsEntry):
 
 
 class OwnedJob(Job):
-    """A job with all tables on one machine; `csv` and `budget` are the owner's settings for all tables."""
+    """A job with all tables on one machine. The owner's `csv` and `budget` apply to all tables."""
 
     epsilon: float = Field(gt=0)
     csv: CsvFacts = Field(default_factory=CsvFacts)
@@ -40,13 +40,13 @@ class OwnedJob(Job):
     def _check_owned(self) -> Self:
         if (k := first_repeated(site.database or Path(str(site.data)) for site in self.sites)) is not None:
             raise ValueError(
-                f"`sites.{k}.data` must differ from the data of all other sites: a record is at one site"
+                f"`sites.{k}.data` must differ from the data of all other sites: a record has one site"
             )
         for k, site in enumerate(self.sites):
             if site.csv is not None and not str(site.data).lower().endswith(".csv"):
-                raise ValueError(f"`sites.{k}.csv` must be left out: {site.data} is not CSV")
+                raise ValueError(f"`sites.{k}.csv` must be left out: {site.data} is not a CSV file")
         if self.budget is not None and self.seed is not None:
-            raise ValueError("`seed` must be left out with a `budget`: replayable noise protects nobody")
+            raise ValueError("`seed` must be left out with a `budget`: seeded noise protects no one")
         return self
 
     def files(self, folder: Path) -> list[TableFile]:
@@ -59,22 +59,22 @@ class OwnedJob(Job):
         ]
 
     def spending(self, folder: Path) -> AbstractContextManager[Any]:
-        """A block that charges all costs to the owner's budget, if there is one."""
+        """A context manager: costs inside its block are charged to the owner's budget, if there is one."""
         return nullcontext() if self.budget is None else self.budget.open(folder)
 
 
 class AskedJob(OwnedJob):
-    """Questions to tables on one machine."""
+    """A job that asks questions about tables on one machine."""
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
         if self.kind == TRAIN:
-            raise ValueError("`kind` must be a question; `taciturn train` reads jobs of kind 'train'")
+            raise ValueError("`kind` must be a question; use `taciturn train` for jobs of kind 'train'")
         return self
 
 
 class TrainingJob(OwnedJob):
-    """A training run on one machine.
+    """A job that trains one model on tables on one machine.
 
     rounds, max_rounds, noise, C, regularization, effort : as for `taciturn.PrivateLogisticRegression`.
     """
@@ -88,20 +88,20 @@ class TrainingJob(OwnedJob):
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
         if self.kind != TRAIN:
-            raise ValueError(f"`kind` must be 'train' here; `taciturn ask` reads jobs of kind {self.kind!r}")
+            raise ValueError(f"`kind` must be 'train'; use `taciturn ask` for jobs of kind {self.kind!r}")
         if self.rounds is not None and self.max_rounds is not None:
             raise ValueError("`max_rounds` must be left out if `rounds` is given")
         for name in {"noise", "effort"} & self.model_fields_set if self.colluding is not None else ():
-            raise ValueError(f"`{name}` must be left out with `colluding`: it belongs to method 'penalty'")
+            raise ValueError(f"`{name}` must be left out with `colluding`: it is for method 'penalty'")
         return self
 
     def network(self) -> str | Graph:
-        """The graph of the links; sites are numbered by their sorted names, as in the estimators."""
+        """The graph of the links between sites, numbered by their sorted names as in the estimators."""
         return self.family if self.links is None else self.linked(sorted(self.names))
 
 
 def read_job(path: Path) -> TrainingJob:
-    """The job in a file together with its owner's file, checked; an error is one line."""
+    """The job in a file together with its owner's file. If a file is not valid, a one-line error says why."""
     return _read(path, TrainingJob)
 
 
@@ -126,7 +126,7 @@ def _read(path: Path, model: type[Owned]) -> Owned:
 
 
 def _with_owner(path: Path, text: str, entries: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a job and of its owner's file together. A key in the wrong file is an error."""
+    """The keys of a job file and of its owner's file together. A key in the wrong file is an error."""
     found = entries.get("sites")
     sites = [site for site in found if isinstance(site, dict)] if isinstance(found, list) else []
     theirs: list[tuple[str | int, ...]] = [(key,) for key in ("csv", "budget") if key in entries]
@@ -139,8 +139,8 @@ def _with_owner(path: Path, text: str, entries: dict[str, Any]) -> dict[str, Any
     if theirs:
         key = ".".join(map(str, theirs[0]))
         raise ParameterError(
-            f"{path}, line {line_of(text, theirs[0])}: `{key}` belongs in {OWNER} beside the job: the "
-            "owner of the rows decides where they are and what may be spent on them."
+            f"{path}, line {line_of(text, theirs[0])}: `{key}` belongs in {OWNER} in the same folder: the "
+            "owner of the rows decides where the rows are and what may be spent on them."
         )
     owner = read_owner(path, [name for site in sites if isinstance(name := site.get("name"), str)])
     plain = owner.model_dump(exclude_unset=True)

@@ -1,7 +1,8 @@
 """Check that the files of a run belong together: model, certificate, ledger, trace, and signed statement.
 
-This shows that no single file was changed. A forger who rewrites all files can make them agree. Only the
-signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere, protects against that.
+The check shows that no single file was changed. A forger who rewrites all files can make them agree. Only
+the signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere, protects against such
+a forger.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _CLOSE = 1e-9
 
 
 def verify_run(folder: Path) -> tuple[Certificate, list[str]]:
-    """The certificate of a run folder and the checks that passed; raises at the first that fails."""
+    """The certificate of a run folder and the checks that passed. Raises at the first check that fails."""
     certificate = _read_certificate(folder / CERTIFICATE)
-    found = [f"{CERTIFICATE}: every number follows from the facts in it"]
+    found = [f"{CERTIFICATE}: every number follows from the facts in the file"]
     found += _check_statement(folder)
     found += _check_ledger(folder, certificate)
     found += _check_result(folder, certificate) or _check_model(folder, certificate)
@@ -36,7 +37,7 @@ def verify_run(folder: Path) -> tuple[Certificate, list[str]]:
 
 
 def _check_result(folder: Path, certificate: Certificate) -> list[str]:
-    """For questions: check that result.json has the totals that the certificate was written for."""
+    """If the job asked questions: check that the certificate was written for the totals in result.json."""
     from ..privacy.certificate.released import Released
 
     path = folder / RESULT
@@ -48,7 +49,7 @@ def _check_result(folder: Path, certificate: Certificate) -> list[str]:
             Released.of("counts" if certificate.run.loss.counting else "totals", totals)
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise CertificateError(f"{path}: is not the result of a job of questions.") from error
+        raise CertificateError(f"{path}: this is not the result of a job that asks questions.") from error
     except CertificateError as error:
         raise CertificateError(f"{path}: was changed, or belongs to another run: {error}") from error
     return [
@@ -88,12 +89,12 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
         with SqliteLedger(path, readonly=True) as ledger:
             fresh = Certificate.from_ledger(ledger, *given)
     if fresh.head != certificate.head:
-        raise LedgerError(f"{path}: belongs to another run than {CERTIFICATE}, or has newer charges.")
+        raise LedgerError(f"{path}: belongs to another run, or has charges newer than {CERTIFICATE}.")
     try:
         compare(json.loads(certificate.to_json()), document(fresh))
     except CertificateError as error:
         raise LedgerError(f"{path}: does not agree with {CERTIFICATE}: {error}") from error
-    return [f"{path.name}: {certificate.head.rows} rows with a valid hash chain; they give the certificate"]
+    return [f"{path.name}: {certificate.head.rows} rows with a valid hash chain give the same certificate"]
 
 
 def _check_model(folder: Path, certificate: Certificate) -> list[str]:
@@ -101,7 +102,7 @@ def _check_model(folder: Path, certificate: Certificate) -> list[str]:
     from ..estimators.model_file import read_model
 
     if not (folder / MODEL).exists():
-        return [f"no {MODEL}: nothing was learnt, or it is kept elsewhere"]
+        return [f"no {MODEL}: no model was trained, or the model is kept elsewhere"]
     model = read_model(folder / MODEL)
     digest = hashlib.sha256((folder / CERTIFICATE).read_bytes()).hexdigest()
     if isinstance(model.certificate, str) and model.certificate != digest:
@@ -123,7 +124,7 @@ def _check_model(folder: Path, certificate: Certificate) -> list[str]:
 
 
 def _check_trace(folder: Path, model: Model) -> str:
-    """Check that the coefficients are the average of the sites' last releases."""
+    """Check that the coefficients are the weighted average of the vectors that the sites released last."""
     path, weights = folder / TRACE, model.run.get("weights")
     if not path.exists() or weights is None:
         return ""
@@ -162,16 +163,16 @@ def _near(found: Any, stated: Any) -> bool:
 
 
 def _check_statement(folder: Path) -> list[str]:
-    """For a site of a network: check its files against its statement. The signature is not checked."""
+    """If this is the folder of a site: check its files against its statement, but not the signature."""
     path = folder / STATEMENT
     if not path.exists():
         return []
     try:
         files = dict(json.loads(path.read_text(encoding="utf-8"))["statement"]["files"])
     except (ValueError, KeyError, TypeError) as error:
-        raise CertificateError(f"{path}: not a signed statement.") from error
+        raise CertificateError(f"{path}: this is not a signed statement.") from error
     for name, digest in files.items():
         beside = folder / Path(name).name
         if beside.exists() and hashlib.sha256(beside.read_bytes()).hexdigest() != digest:
             raise CertificateError(f"{beside}: is not the file that {STATEMENT} was signed for.")
-    return [f"{STATEMENT}: matches the files beside it; `taciturn site verify` checks the signature"]
+    return [f"{STATEMENT}: matches the files in its folder; `taciturn site verify` checks the signature"]

@@ -1,1 +1,1 @@
-"""Questions that sites answer together: the query, the columns and the answer of each kind."""
+"""Questions that sites answer together. Each kind of question has its keys, its method and its answer."""

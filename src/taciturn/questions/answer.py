@@ -1,4 +1,4 @@
-"""PrivateAnswer: the answer from released totals, as a table for people and as plain facts."""
+"""PrivateAnswer: an answer computed from released totals, as a table for people and as plain JSON values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PrivateAnswer(ABC):
         """The answer as plain JSON values, with all digits."""
 
     def plot(self) -> Picture | Drawing | None:
-        """A plot of the answer, if it has one."""
+        """A plot of the answer; None if this kind of answer has no plot."""
         return None
 
     def text(self) -> str:
@@ -60,7 +60,7 @@ class PrivateAnswer(ABC):
         return "\n".join([self.title, *lines])
 
     def note(self) -> str:
-        """The privacy cost of the answer, in one line."""
+        """The privacy cost of the whole job in one line; empty if the answer has no certificate."""
         return "" if self.stated is None else cost_line(self.stated)
 
     def csv(self) -> str:
@@ -70,7 +70,7 @@ class PrivateAnswer(ABC):
         return file.getvalue()
 
     def html(self) -> str:
-        """The table as HTML, with the privacy cost below it."""
+        """The table as HTML, with the statement of the certificate below the table."""
         said = self.note() if self.stated is None else self.stated.statement()
         return f"<div>{self._html_table()}{_paragraphs(said)}</div>"
 
@@ -86,7 +86,7 @@ class PrivateAnswer(ABC):
         return f"{title}<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the table, or the facts from `notebook`, and the privacy cost."""
+        """What a notebook shows: the facts from `notebook` (or the table if it gives None), and the cost."""
         cost = self.note()
         said = "" if self.stated is None else self.stated.statement()
         if (found := self.notebook()) is not None:
@@ -95,7 +95,7 @@ class PrivateAnswer(ABC):
         return f"<div>{self._html_table()}{_paragraphs(cost)}{more}</div>"
 
     def notebook(self) -> tuple[dict[str, str], dict[str, str]] | None:
-        """Facts for a notebook, and small pictures for some of them. None: the notebook shows the table."""
+        """(facts, small pictures of some facts) for a notebook; if None, a notebook shows the table."""
         return None
 
 

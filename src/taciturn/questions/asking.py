@@ -25,7 +25,7 @@ RESULT_FORMAT = "taciturn-result/1"
 
 @dataclass(frozen=True, eq=False)
 class Asking:
-    """Some questions about the same tables, in one run with one certificate."""
+    """The questions of one job, which are answered in one run on the same tables, with one certificate."""
 
     questions: tuple[Question, ...]
     public: PublicTable
@@ -38,7 +38,10 @@ class Asking:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The needed columns that are numbers in the schema; empty if a question uses another schema."""
+        """The columns of `reads` that the schema declares as numbers.
+
+        Empty if the job has no schema, or if a question reads cells with a schema other than the job's.
+        """
         if self.public.schema is None or any(one.by_other_schema for one in self.questions):
             return ()
         known = {field.name for field in self.public.schema if isinstance(field, Number)}
@@ -50,7 +53,7 @@ class Asking:
         return tuple(dict.fromkeys(mark for one in self.questions for mark in one.marks(self.public)))
 
     def method(self) -> OwnRounds:
-        """The method of one question, or of several questions, each with its share of the budget mu^2."""
+        """The method that answers all questions. Several questions divide the budget according to `share`."""
         methods = [one.method(self.public, self.spending) for one in self.questions]
         if len(methods) == 1:
             return methods[0]
@@ -60,7 +63,7 @@ class Asking:
         return Several(tuple(methods), tuple(one.share for one in self.questions), *self.spending)  # type: ignore[arg-type]
 
     def tables(self, network: Network) -> SumTables:
-        """Every number of the run. All follow from public facts, so they are the same at every site."""
+        """The sums of the run, with bounds and noise. Public facts fix all of them, so all sites agree."""
         prepared: Any = self.method().prepare(network)
         tables: SumTables = prepared.tables
         return tables
@@ -68,7 +71,7 @@ class Asking:
     def document(
         self, answers: Sequence[PrivateAnswer], totals: Array, run: dict[str, Any]
     ) -> dict[str, Any]:
-        """The content of result.json, the same at all sites: the answers and everything that was released."""
+        """The content of result.json, which is the same at all sites: answers and everything released."""
         pairs = zip(self.questions, answers, strict=True)
         return {
             "format": RESULT_FORMAT,
@@ -83,7 +86,7 @@ class Asking:
         return found[0] if len(found) == 1 else found
 
     def answers(self, tables: SumTables, result: Array, certificate: Certificate) -> list[PrivateAnswer]:
-        """The answer to every question. `result` has all released numbers, (size,)."""
+        """The answer to every question. `result` is an array of all released numbers."""
         programs, values = (tables.program,), [result]
         ends: Sequence[int] = (tables.rounds,)
         if len(self.questions) > 1:

@@ -22,7 +22,7 @@ from ..core.types import Array
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its interval. The interval includes noise, sampling error and, if given, the bin width."""
+    """A number and its confidence interval, which includes noise, sampling error and any binning error."""
 
     value: float
     low: float
@@ -41,7 +41,7 @@ class Spread:
 
     sigma : the standard deviation of the noise of one count.
     units : the number of records (or persons).
-    level : the level of the intervals.
+    level : the confidence level of the intervals.
     """
 
     sigma: float
@@ -76,17 +76,21 @@ class Spread:
         return Estimate(middle, min(max(value - half, low), middle), max(min(value + half, high), middle))
 
     def share(self, counts: Array, chosen: Array) -> Estimate:
-        """The share of all units that is in the chosen cells of the table of counts.
+        """The share of all units that are in the chosen cells of the table of counts.
 
-        All cells add up to the public number of units, so the other cells give a second estimate. The
-        result is the mean of both, weighted by their noise.
+        The counts of all cells add up to the public number of units, so the cells that are not chosen give
+        a second estimate. The result is the mean of both estimates, weighted by their noise.
         """
         other = float(np.count_nonzero(chosen)) / len(counts)
         gradient = np.where(chosen, 1.0 - other, -other) / self.units
         return self.estimate(other + float(np.sum(counts * gradient)), gradient, counts)
 
     def ratio(self, counts: Array, upper: Array, lower: Array) -> Estimate:
-        """sum upper c / sum lower c, for weights between 0 and 1; NaN, with interval (0, 1), if too noisy."""
+        """sum upper c / sum lower c, for weights from 0 to 1.
+
+        If the denominator is at most twice the standard deviation of its noise, the value is NaN and the
+        interval is (0, 1).
+        """
         top, bottom = float(np.sum(counts * upper)), float(np.sum(counts * lower))
         if bottom <= 2 * self.sigma * math.sqrt(float(np.sum(lower**2))):
             return Estimate(math.nan, 0.0, 1.0)

@@ -21,7 +21,7 @@ KINDS: dict[str, str] = {
     "glm": "glm.regression_question:Glm",
     "program": "shipped.own:AskProgram",
 }
-"""For each kind, its module in this package and its class. The module is loaded when a job asks for it."""
+"""For each kind, its module in this package and its class. The module is loaded when a job has this kind."""
 
 
 def kind_of(name: str) -> type[Question]:

@@ -15,17 +15,18 @@ from ..core.types import Array
 from .estimates import Estimate
 
 _INKS = ("#2f7d77", "#b5542a", "#4a5fa5", "#8a6d1d", "#7a3b73", "#3d3d3d")
-_MARKED = 40  # the most points of a curve that is drawn with markers
-_DASHES = ("-", "--", ":")  # line styles, for more curves than colours
+_MARKED = 40  # a curve with more points than this is drawn without markers
+_DASHES = ("-", "--", ":")  # the next line style is used when all colours have been used
 _ACROSS, _WIDE, _HIGH = 4, 280, 220  # the number of charts in a row; width and height of a chart in pixels
 
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """The shares of one column, for all units or for each group.
+    """One chart: the share of the units in each category or bin of a column, for all units or by group.
 
-    names : the categories, or the bins of the range.
-    edges, ends : for a range, the edges of its bins, and the text at its two ends; None for categories.
+    names : the categories; for a number or a date, the bins of its range.
+    edges, ends : for a number or a date, the edges of the bins, and the texts at the two ends of the axis.
+        Categories have no edges and no texts at the ends.
     """
 
     title: str
@@ -61,7 +62,7 @@ def draw_histograms(charts: Sequence[Bars], title: str) -> Drawing:
 
 
 def _chart(chart: Bars) -> str:
-    """Axes, bars and intervals of one column. Several groups over a range are drawn as outlines."""
+    """Axes, bars and intervals of one column. Bins of several groups are drawn as outlines."""
     many, wide, high = len(chart.groups), _WIDE - 70, _HIGH - 70
     top = max((e.high for shares in chart.groups.values() for e in shares), default=0.0) or 1.0
     ends = list(range(len(chart.names) + 1)) if chart.edges is None else [float(x) for x in chart.edges]
@@ -104,7 +105,7 @@ def _word(
     side: str = "middle",
     room: float = 999,
 ) -> str:
-    """A text, shortened to fit into `room` pixels."""
+    """A text as SVG, shortened to fit into `room` pixels."""
     most = max(int(room / 6), 2)
     shown = escape(text if len(text) <= most else text[: most - 1] + "…")
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{side}"'
@@ -114,11 +115,11 @@ def _word(
 def draw_lines(
     lines: Sequence[Line], x: str, y: str, title: str, *, diagonal: bool = False, steps: bool = False
 ) -> Picture:
-    """Curves in one chart, each with its band.
+    """Several curves in one chart, each with its confidence band.
 
     diagonal : also draw the diagonal, on which an ideal calibration curve lies.
     steps : draw steps instead of straight lines.
-    The values are shares. The vertical axis starts at 0 unless all bands stay at 0.5 or above.
+    The values are shares. The vertical axis starts at 0 unless no band goes below 0.5.
     """
     figure = new_figure(5.2, 3.8)
     axes = figure.subplots()

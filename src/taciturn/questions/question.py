@@ -1,8 +1,9 @@
 """Question: the base class of all kinds of questions.
 
-A `Question` holds the keys of one kind in a job file, checked. Python functions, job files and sites use the
-same class. A question turns its keys into a method, the rows of a site into the input of that method, and the
-released totals into an answer. Only its function `rows` sees rows, and it runs at the site with these rows.
+A `Question` contains the checked keys of one question in a job file. Python functions, job files and sites
+use the same class. Its function `method` turns the keys into a method, `rows` turns the rows of a site into
+the input of that method, and `answer` turns the released totals into an answer. Only `rows` sees rows, and it
+runs at the site that has these rows.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _MOST_CELLS = 10_000_000
 class PublicTable:
     """The public facts about the tables: schema, label, names of the sites, folder of the job's files.
 
-    width : the number of columns, if rows are arrays without a schema.
-    by_person : whether a unit is a person, with any number of rows, instead of a record.
+    width : the number of columns, if the rows are arrays of numbers without a schema.
+    by_person : True if a unit is a person, who may have any number of rows; False if a unit is a record.
     """
 
     schema: Schema | None = None
@@ -50,7 +51,7 @@ class PublicTable:
     by_person: bool = False
 
     def fields(self, names: Sequence[str] | None, key: str) -> tuple[Field, ...]:
-        """The named columns of the schema, or all if `names` is None. Errors quote the job key `key`."""
+        """The named columns of the schema; all columns if `names` is None. Errors quote the job key `key`."""
         if self.schema is None:
             raise ParameterError(f"`schema` must be given: `{key}` is about the columns of a table.")
         known = {field.name: field for field in self.schema}
@@ -64,7 +65,7 @@ class PublicTable:
 
 @dataclass(frozen=True, eq=False)
 class SiteTable:
-    """The rows of one site: its columns, or an array of numbers.
+    """The rows of one site, or in one process of all sites: named columns, or an array of numbers.
 
     person : the id of the person of every row; None if the unit is a record.
     site : the number of the site; or an array with the number of each row's site.
@@ -77,12 +78,12 @@ class SiteTable:
     array: Array | None = None
 
     def parsed(self, fields: Sequence[Field]) -> dict[str, Array]:
-        """The columns of these fields as numbers. A cell that cannot be read is NaN, or -1 for a category."""
+        """The cells of these columns as numbers. An unreadable cell is NaN; in a category it is -1."""
         plain = [replace(one, fill=None) if isinstance(one, Number) else one for one in fields]
         return dict(parse(Schema(tuple(plain)), self.columns)) if plain else {}
 
     def unit_rows(self, X: Array) -> UnitRows:
-        """Rows of numbers, with the number of each row's person and its weight if the unit is a person."""
+        """The rows `X`. If the unit is a person, each row has its person's number and 1 / rows as weight."""
         X, counts = np.ascontiguousarray(X, dtype=np.float64), self.rows_of_person()
         if self.person is None or counts is None:
             return UnitRows(X)
@@ -122,7 +123,8 @@ class Totals:
 class Question(Facts):
     """A question with the keys of its kind.
 
-    share : the question's share of the job's budget (in mu^2), relative to the shares of other questions.
+    share : how much of the job's budget (in mu^2, where mu measures the privacy loss as in Gaussian
+        differential privacy) the question gets, relative to the `share` of the job's other questions.
     """
 
     kind: ClassVar[str] = ""
@@ -141,15 +143,15 @@ class Question(Facts):
 
     @abstractmethod
     def reads(self, public: PublicTable) -> tuple[str, ...]:
-        """The columns of the schema that the question needs; the owner of the rows sees these beforehand."""
+        """The columns of the schema that the question needs. The owner sees their names before a run."""
 
     @abstractmethod
     def method(self, public: PublicTable, spending: Spending) -> OwnRounds:
-        """The method that computes the masked sums; `method.prepare(network)` fixes all its numbers."""
+        """The method that computes the masked sums; its `prepare(network)` fixes their bounds and noise."""
 
     @abstractmethod
     def rows(self, public: PublicTable, table: SiteTable) -> Any:
-        """The rows in the form that the private half of the method needs. Only this function sees rows."""
+        """The rows in the form that the private half of the method needs. No other function sees rows."""
 
     @abstractmethod
     def answer(self, public: PublicTable, totals: Totals) -> PrivateAnswer:
@@ -170,7 +172,7 @@ class NoisyCounts:
 
 
 class CountsQuestion(Question):
-    """A question that is answered from one sum of count tables: every unit is in one cell of each table."""
+    """A question that one sum of tables of counts answers. Every row is in one cell of each table."""
 
     @abstractmethod
     def lengths(self, public: PublicTable) -> tuple[int, ...]:
@@ -178,7 +180,7 @@ class CountsQuestion(Question):
 
     @abstractmethod
     def cells(self, public: PublicTable, table: SiteTable) -> NDArray[np.integer[Any]]:
-        """The number of the cell of every row in every table, (rows, tables)."""
+        """For every row, the number of its cell in each table, as an array (rows, tables)."""
 
     @abstractmethod
     def estimate(self, public: PublicTable, found: NoisyCounts) -> PrivateAnswer:
@@ -196,7 +198,7 @@ class CountsQuestion(Question):
     def rows(self, public: PublicTable, table: SiteTable) -> SiteCells:
         starts = np.concatenate([[0], np.cumsum(self.lengths(public))[:-1]]).astype(np.int32)
         cells = self.cells(public, table).astype(np.int32, copy=False)
-        cells += starts  # in place: a table may fill half the memory
+        cells += starts  # in place, because a table may fill half of the memory
         return SiteCells(cells, table.rows_of_person())
 
     def answer(self, public: PublicTable, totals: Totals) -> PrivateAnswer:

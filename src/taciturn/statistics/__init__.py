@@ -1,1 +1,1 @@
-"""Private statistics of rows in this process: scores, descriptions, survival, regressions, programs."""
+"""Private statistics of rows in this process: scores, descriptions, survival, regressions and programs."""

@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 
 class AskOptions(TypedDict, total=False):
-    """The keywords that all statistics share, in addition to epsilon; `CountWishes` has the defaults."""
+    """The keywords that all statistics have besides epsilon; `CountWishes` has their defaults."""
 
     delta: float
     site: Any
@@ -50,7 +50,7 @@ class AskOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CountWishes:
-    """The options of a release: the budget, the sites and persons, collusion, ledger, seed and engine."""
+    """The options of a release: budget, sites, persons, colluding sites, ledger, seed and engine."""
 
     epsilon: float
     delta: float = 1e-5
@@ -72,18 +72,18 @@ class CountWishes:
         if self.random_state is not None:
             checks.whole("random_state", self.random_state)
             if self.ledger is not None:
-                raise ParameterError("`ledger` must be None with a `random_state`: nothing is protected.")
+                raise ParameterError("`ledger` must be None with a `random_state`: a seed protects nothing.")
         if not isinstance(self.engine, Engine):
             checks.choice("engine", self.engine, ("local", "ray"))
         if self.engine != "local" and self.random_state is None:
             raise ParameterError(
-                "`engine` must be 'local' without a `random_state`: a cluster that loses a worker would have "
-                "to draw its secret noise again."
+                "`engine` must be 'local' without a `random_state`: after the loss of a worker, a cluster "
+                "would have to draw the worker's secret noise again."
             )
 
 
 def spell_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Give the function a signature that lists every keyword of `AskOptions` with its default value."""
+    """Replace `**options` in a function's signature by every keyword of `AskOptions` with its default."""
     own = inspect.signature(function)
     named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
     shared = [
@@ -171,7 +171,7 @@ def run_asking(
 
 
 def _table(asking: Asking, columns: Any, places: SiteAssignment) -> ProgramTable:
-    """The rows of every site; if persons are given, the rows of a person form one unit."""
+    """The rows of every site. If `places` has persons, all rows of a person form one unit."""
     array = columns if isinstance(columns, np.ndarray) else None
     named = {} if array is not None else columns
     table = SiteTable(named, len(places.site), places.person, places.site, array)

@@ -25,7 +25,7 @@ def private_description(
     level: float = 0.95,
     **options: Unpack[AskOptions],
 ) -> PrivateDescription:
-    """Describe private columns before training, with one (epsilon, delta) for all columns together.
+    """Describe private columns, for example before training, with one (epsilon, delta) for all columns.
 
     All answers come from one masked sum of counts, which is charged to the active `Budget`, if there is one.
 
@@ -34,7 +34,7 @@ def private_description(
     table : a DataFrame, a mapping of columns, a structured array, or rows in the schema's order.
     schema : the public ranges and categories: a `Schema`, or wide ranges such as {"age": (0, 150)}. A value
         outside of its range is moved to the nearer end of the range and counted there.
-    by : a categorical or boolean column; all columns are then also described for each of its values.
+    by : a categorical or boolean column, to describe all columns also for each value of `by`.
     bins : the number of histogram cells of a number or date; more cells show more detail, with more noise.
     epsilon, delta, site, person, sites, colluding, large_delta, level, ledger, random_state, engine : as in
         `private_score`. The noise grows with the square root of the number of columns.

@@ -51,12 +51,12 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    family : "binomial" (logit link), "gaussian" (identity link), "poisson" (log link), or "hazard": the odds
-        of an event in each period in which a person is at risk. For a hazard, y has two columns: the time,
-        and the event (0 or 1).
-    epsilon, delta : the privacy budget of the whole fit for any one record, if at most `colluding` of the
-        other sites collude. epsilon = inf adds no noise, protects nothing, and gives the maximum-likelihood
-        estimate.
+    family : "binomial" (logit link), "gaussian" (identity link), "poisson" (log link), or "hazard", which
+        models an event in each period in which a person is at risk. For a hazard, y has two columns: the
+        time, and the event (0 or 1).
+    epsilon, delta : the privacy budget of the whole fit for any one record (or person, if `fit` gets
+        `person`), if at most `colluding` of the other sites collude. epsilon = inf adds no noise, protects
+        nothing, and gives the maximum-likelihood estimate.
     sites : the number of sites among which `fit` divides the rows, if `fit` gets no `site`.
     colluding : the number of other sites that may collude; None for all of them.
     bounds : the public range (low, high) of every column. One additional pair at the end is the range of the
@@ -69,10 +69,10 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
     formula, schema, indicators : replace bounds, outcome and names; see `from_formula`.
     large_delta : allows a delta above 1 / (number of records).
     ledger : a file in which every charge is recorded.
-    random_state : a seed makes the fit a reproducible simulation, which protects nobody; None draws secret
+    random_state : a seed makes the fit a reproducible simulation, which protects no one; None draws secret
         noise.
-    engine : "local" runs in this process. With a seed also "ray" or a `taciturn.runtime.RayEngine`, which
-        give equal results.
+    engine : "local" runs in this process. With a seed, "ray" or a `taciturn.runtime.RayEngine` runs on a
+        cluster, with equal results.
 
     Examples
     --------
@@ -111,8 +111,9 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
 
         formula : for example "death ~ age + C(sex) + age:bmi"; the term `site` adds fixed effects of the
             sites. A hazard has two columns on the left: "time + event ~ age".
-        settings : the other parameters. Rows with a missing value are left out, and the summary says how many
-            rows count. For columns in `indicators`, an indicator column marks missing values instead.
+        settings : the other parameters of the class. Rows with a missing value are left out, and the summary
+            estimates how many rows remain. A column in `indicators` does not exclude a row: its missing
+            values are marked by an additional column instead.
         """
         model = cls(formula=formula, schema=schema, **settings)
         model._asked(("first", "second"))
@@ -122,8 +123,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         """Fit on the rows of all sites. With a formula, X is the table, and y is not given.
 
         site : the name or number of every row's site; None divides the rows among the sites at random.
-        person : the id of every row's person. All rows of a person must be at one site; they are protected
-            together, and may depend on each other.
+        person : the id of every row's person. All rows of a person must be at one site. The fit protects
+            them together, and its standard errors allow them to depend on each other.
         """
         with join_budget(origin_of(self)) as budget:
             if budget is not None and self.epsilon == math.inf:
@@ -145,12 +146,12 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         """The expected standard errors, computed from public numbers, for example for a study protocol.
 
         records : the number of records of all sites together.
-        spreads : the expected standard deviation of each column. The default is a quarter of its range; for
-            an interaction term, the default follows from its columns.
+        spreads : the expected standard deviation of each column. The default is a quarter of the
+            column's range; for an interaction term, it is computed from the columns that are multiplied.
         rate : the expected mean of a binomial or Poisson outcome, or the expected hazard of a period.
         residual : the expected standard deviation of a gaussian outcome around its mean. The default is a
-            quarter of its range.
-        exposure : for a hazard, the expected mean number of periods at risk of a person.
+            quarter of the outcome's range.
+        exposure : for a hazard, the expected mean number of periods in which a person is at risk.
         """
         units = checks.whole("records", records, least=1)
         design, formula = self._planned()
@@ -167,7 +168,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         stated = {"gaussian": residual is not None, "hazard": exposure != 1.0}
         for name, family in (("residual", "gaussian"), ("exposure", "hazard")):
             if stated[family] and self.family != family:
-                raise ParameterError(f"`{name}` belongs to the family {family}; got {self.family}.")
+                raise ParameterError(f"`{name}` needs the family {family}; the model has {self.family}.")
         mean = checks.positive("rate", rate) if self.family == "poisson" else checks.probability("rate", rate)
         size = usual if residual is None else checks.positive("residual", residual)
         facts = RegressionFacts(
@@ -178,7 +179,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return plan_regression(design.program, facts, units, self.epsilon, self.delta, power)
 
     def _planned(self) -> tuple[Design, Formula | None]:
-        """(design, formula) for a plan, with sites named 1, 2, ...; the formula is None for arrays."""
+        """(design, formula) for a plan, with sites named 1, 2, ...; the formula is None if none was given."""
         if self.formula is None:
             return self._design(len(self.bounds or ())), None
         question, public = self._asked(tuple(f"{k + 1}" for k in range(self.sites)))
@@ -189,7 +190,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return {**super().__getstate__(), ORIGIN: note_origin(self)}
 
     def __sklearn_clone__(self) -> Self:
-        """A clone is charged to the same budget as the original."""
+        """A fit of the clone is charged to the same budget as a fit of the original."""
         copy = type(self)(**self.get_params(deep=False))
         if (origin := origin_of(self)) is not None:
             setattr(copy, ORIGIN, origin)
@@ -219,7 +220,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[RegressionQuestion, PublicTable, Any, int]:
         if self.formula is not None:
             if y is not None:
-                raise ParameterError("`y` must not be given with a formula: the table contains it.")
+                raise ParameterError("`y` must not be given with a formula: the table contains the outcome.")
             names = () if site is None else tuple(str(one) for one in np.unique(np.asarray(site)))
             self.site_names_ = names or tuple(f"{k + 1}" for k in range(self.sites))
             question, public = self._asked(names, persons)
@@ -233,10 +234,10 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return GivenRegression(given=design), PublicTable(width=rows.shape[1]), rows, len(rows)
 
     def _asked(self, sites: tuple[str, ...], persons: bool = False) -> tuple[Glm, PublicTable]:
-        """The formula as a question, and the public facts of its table; raises if the two do not match."""
+        """The formula as a question, and the public facts of its table. Raises if they do not match."""
         wrong = [name for name in ("bounds", "outcome", "names") if getattr(self, name) is not None]
         if wrong:
-            raise ParameterError(f"`{wrong[0]}` must not be given with a formula: the schema states it.")
+            raise ParameterError(f"`{wrong[0]}` must not be given with a formula: the schema has it.")
         entry = {"kind": "glm", "formula": self.formula, "family": self.family, "link": self.link}
         lists = {"indicators": list(self.indicators), "periods": [float(end) for end in self.periods]}
         (found,) = read_questions([entry | lists], several=False)
@@ -259,7 +260,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         if self.family in ("gaussian", "poisson") and outcome is None:
             raise ParameterError(f"`outcome` must be the public range of y for the family {self.family}.")
         if self.family in ("binomial", "hazard") and outcome not in (None, (0, 1)):
-            raise ParameterError(f"`outcome` must not be given for the family {self.family}: it is 0 or 1.")
+            raise ParameterError(f"`outcome` must not be given for the family {self.family}: y is 0 or 1.")
         given = self.names if self.names is not None else named
         names = tuple(f"x{k + 1}" for k in range(columns)) if given is None else tuple(map(str, given))
         low, high = outcome or (0.0, 1.0)
@@ -311,7 +312,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return self._fitted().interval(level)
 
     def intercept_interval(self, level: float = 0.95) -> Array:
-        """The confidence interval of the intercept."""
+        """Both ends of the confidence interval of the intercept; for a hazard, (periods, 2)."""
         return self._fitted().intercept_interval(level)
 
     def summary(self, level: float = 0.95) -> PrivateRegression:
@@ -330,14 +331,14 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         if isinstance(x, Mapping):
             if self.formula is None:
                 raise ParameterError(
-                    "`x` must contain one number for each column; only a formula takes names."
+                    "`x` must contain one number for each column; only a model with a formula takes names."
                 )
             question, public = self._asked(self.site_names_)
             x = question.columns_of(public, x)
         return self._fitted().survival(x, level)
 
     def plot_survival(self, persons: Mapping[str, Any], level: float = 0.95) -> Picture:
-        """Plot survival curves with confidence bands, for example of persons = {"a woman of 70": x, ...}."""
+        """Plot survival curves with confidence bands. `persons` is for example {"a woman of 70": x, ...}."""
         periods, lines = self._fitted().periods, []
         for name, x in persons.items():
             shares = [Estimate(1.0, 1.0, 1.0), *(Estimate(*row) for row in self.survival(x, level).tolist())]
@@ -361,7 +362,7 @@ def _matrix(X: Any, y: Any, family: str) -> Array:
     shape = (len(rows), 2) if family == "hazard" else (len(rows),)
     if rows.ndim != 2 or rows.size == 0 or target.shape != shape:
         raise DataError(
-            f"`y` must have shape {shape} and `X` two dimensions; got {target.shape}, {rows.shape}."
+            f"`y` must have shape {shape}, and `X` (rows, columns); got {target.shape} and {rows.shape}."
         )
     if not np.isfinite(rows).all() or not np.isfinite(target).all():
         raise DataError("`X` and `y` must be finite; for missing values use `PrivateGLM.from_formula`.")

@@ -1,4 +1,4 @@
-"""check_purity: tests whether the result of a program's `private` function depends on one row only."""
+"""check_purity: tests whether a program's `private` function computes its result from one row only."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..methods.programs.own_program import Program, row_by_row
 def check_purity(
     program: Program, X: Any, *, length: int, parameters: Mapping[str, Any] | None = None, seed: int = 0
 ) -> list[str]:
-    """The faults of a program's `private` function: how its result for a row depends on other rows.
+    """The faults of a program's `private` function: ways in which its result for a row depends on other rows.
 
-    An empty list means that no fault was found. The check finds mistakes only: malicious code can pass it.
-    Run it on made-up rows, before the program is installed where the real rows are.
+    An empty list means that no fault was found. The check finds mistakes only: malicious code can pass the
+    check. Use made-up rows, before you install the program where the real rows are.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def check_purity(
     ...         Means.seen.append(row)
     ...         return np.mean(Means.seen, axis=0)
     >>> tt.check_purity(Means(), np.eye(4), length=4)[0]
-    'a row gives another value when it is computed again'
+    'the result for a row changes when it is computed again'
     """
     if program.private is None:
         raise ParameterError("`program` must have a function `private`; an expression needs no check.")
@@ -57,10 +57,10 @@ def check_purity(
 
     first, half = run(slice(None)), len(rows) // 2
     trials = {
-        "a row gives another value when it is computed again": (run(slice(None)), first),
-        "a row gives another value in another order of the rows": (run(order), first[order]),
-        "a row gives another value among fewer rows": (run(slice(half, None)), first[half:]),
-        "a row gives another value when it is the only row": (
+        "the result for a row changes when it is computed again": (run(slice(None)), first),
+        "the result for a row changes with the order of the rows": (run(order), first[order]),
+        "the result for a row changes when there are fewer rows": (run(slice(half, None)), first[half:]),
+        "the result for a row changes when it is the only row": (
             np.concatenate([run([k]) for k in range(len(rows))]),
             first,
         ),

@@ -19,10 +19,10 @@ _STEPS, _CLOSE = 100, 1e-12
 def fit_without_noise(
     design: Design, X: Array, outcome: Array, person: NDArray[Any] | None = None
 ) -> PrivateRegression:
-    """Fit by Newton's method, without weights, clipping or noise. This protects nothing.
+    """Fit by Newton's method (Fisher scoring for cloglog), without weights or noise. This protects nothing.
 
-    With `person`, the standard errors are cluster-robust (sandwich): rows of one person may depend on each
-    other.
+    Rows with a missing value are left out, and values outside of their public range are clipped to it. With
+    `person`, the standard errors are cluster-robust (sandwich): rows of one person may depend on each other.
     """
     whole = np.isfinite(X).all(axis=1) & np.isfinite(outcome).reshape(len(X), -1).all(axis=1)
     rows = design.scaled(X[whole], outcome[whole])
@@ -71,7 +71,7 @@ def fit_without_noise(
 
 
 def _score(family: str, y: Array, eta: Array) -> tuple[Array, Array]:
-    """(residual, weight) of every row: the score is Z' residual, the negative Hessian Z' diag(weight) Z."""
+    """(residual, weight) of each row: the score is Z' residual, the information matrix Z' diag(weight) Z."""
     if family == "gaussian":
         return y - eta, np.ones(len(eta))
     if family == "poisson":
@@ -86,7 +86,7 @@ def _score(family: str, y: Array, eta: Array) -> tuple[Array, Array]:
 
 
 def _person_periods(rows: Array, p: int, d: int) -> tuple[Array, Array]:
-    """(Z, y) with one row for each person and period at risk; y is 1 in the period of an event."""
+    """(Z, y): one row for each person and each period at risk; y is 1 in the period of the person's event."""
     last = rows[:, p].astype(np.int64)
     who = np.repeat(np.arange(len(rows)), last)
     period = np.arange(len(who)) - np.repeat(np.cumsum(last) - last, last)

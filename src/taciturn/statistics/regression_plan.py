@@ -25,7 +25,7 @@ _HOPELESS = 1.0  # no fit is possible if `hessian_noise` is larger than this
 
 
 def strength(epsilon: float, delta: float, sites: int, colluding: int | None) -> float:
-    """mu sqrt(h / N), where h of the N sites are honest.
+    """mu sqrt(h / N), where h of the N sites are honest, and (epsilon, delta) allows mu-Gaussian privacy.
 
     The standard deviation of the noise in the sum over all sites is the sensitivity divided by this number.
     """
@@ -35,7 +35,7 @@ def strength(epsilon: float, delta: float, sites: int, colluding: int | None) ->
 
 
 def hessian_noise(program: Regression, units: int, power: float) -> float:
-    """The largest eigenvalue of the Hessian's noise, divided by the largest possible one of the Hessian."""
+    """(largest eigenvalue of the Hessian's noise) / (largest possible eigenvalue of the Hessian)."""
     d = program.dimension
     std = math.sqrt(2.0) * program.clip**2 * d / (units * power * math.sqrt(HESSIAN_SHARE))
     return math.sqrt(2.0 * d) * std
@@ -44,7 +44,7 @@ def hessian_noise(program: Regression, units: int, power: float) -> float:
 def require_possible(
     program: Regression, units: int, epsilon: float, delta: float, sites: int, colluding: int | None
 ) -> None:
-    """Raise before anything is spent if public numbers show that no valid confidence interval is possible."""
+    """Raise, before anything is spent, if public numbers show that no valid interval is possible."""
     checks.positive("epsilon", epsilon)
     power = strength(epsilon, checks.probability("delta", delta), sites, colluding)
     short = hessian_noise(program, units, power) / _HOPELESS
@@ -59,9 +59,9 @@ def require_possible(
 
 
 def enough(short: float, units: int, epsilon: float, delta: float) -> str:
-    """A sentence: the epsilon, or the number of records, that would be enough.
+    """A sentence that states the epsilon, or the number of records, that would be enough.
 
-    short : the factor by which mu or the number of records must grow.
+    short : the factor by which mu or the number of records must grow; if it is not finite, 4 is used.
     """
     if not math.isfinite(short):
         short = 4.0
@@ -73,15 +73,15 @@ def enough(short: float, units: int, epsilon: float, delta: float) -> str:
 
 
 def explain_refusal(found: PrivateRegression, units: int, epsilon: float, delta: float) -> str:
-    """The error text of a fit that spent its budget in vain: the reason, and what would help."""
+    """The error text of a fit that spent its budget without a valid result: the reason, and a remedy."""
     if found.shortfall == 0.0:
         return f"`y` and `X` must fit the family {found.family}: {found.reason}. The budget has been spent."
     fewer = " Fewer, longer periods help too." if found.periods else ""
     return (
-        f"`epsilon` = {format_cost(epsilon)} is too small for valid intervals, and has been spent: "
+        f"`epsilon` = {format_cost(epsilon)} is too small for valid intervals, and it has been spent: "
         f"{found.reason}. {enough(found.shortfall, units, epsilon, delta)} The least certain column is "
-        f"{found.weakest!r}: narrow its range, or drop it if it is nearly constant or follows from others."
-        f"{fewer}"
+        f"{found.weakest!r}: narrow its range, or drop it if it is nearly constant or follows from other "
+        f"columns.{fewer}"
     )
 
 
@@ -93,7 +93,7 @@ class RegressionFacts:
     inflation : the factor by which correlation with other columns increases a column's standard error.
     rate : the mean of a binomial or Poisson outcome, or the hazard of a period.
     residual : the standard deviation of a gaussian outcome around its predicted mean.
-    exposure : for a hazard, the mean number of periods at risk of a person.
+    exposure : for a hazard, the mean number of periods in which a person is at risk.
     """
 
     names: tuple[str, ...]
@@ -106,11 +106,11 @@ class RegressionFacts:
 
 @dataclass(frozen=True)
 class RegressionPlan:
-    """The expected standard errors of a regression whose columns are not correlated.
+    """The expected standard errors of a regression.
 
-    Correlation makes both the sampling part and the privacy part of a standard error larger. Interaction
-    terms (products such as `age:log_crp`) are an exception: the plan accounts for their correlation with the
-    columns they are made of.
+    The plan assumes that the columns are not correlated; correlation makes both parts of a standard error
+    larger. Only the correlation of interaction terms (products such as `age:log_crp`) with the columns that
+    are multiplied is included.
 
     sampling, privacy : the two parts of the standard error of each column.
     ratios : pairs (epsilon, standard error divided by the standard error without privacy), for the plot.
@@ -129,7 +129,10 @@ class RegressionPlan:
         return tuple(math.hypot(a, b) for a, b in zip(self.sampling, self.privacy, strict=True))
 
     def table(self) -> list[list[str]]:
-        """The table for a study protocol. Detectable: 2.8 standard errors (80% power at the 5% level)."""
+        """The table for a study protocol.
+
+        detectable : 2.8 standard errors, the effect that is detected with 80% power at the 5% level.
+        """
         rows = zip(self.names, self.sampling, self.privacy, self.se, strict=True)
         lines = [[name, *(f"{v:.3g}" for v in (a, b, se)), f"{2.8 * se:.3g}"] for name, a, b, se in rows]
         return [["", "sampling", "privacy", "std err", "detectable"], *lines]

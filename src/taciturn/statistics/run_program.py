@@ -37,15 +37,15 @@ def run_program(
     epsilon: float,
     **options: Unpack[AskOptions],
 ) -> ProgramResult:
-    """Run a program on the rows of all sites, within (epsilon, delta) for the whole program.
+    """Run a program on the rows of all sites, with one (epsilon, delta) for all sums of the program.
 
     Parameters
     ----------
-    X, y : the rows. If y is given, expressions see it as the last column.
-    site, sites, person : as in the estimators: the site of each row, or the number of sites among which rows
-        are divided; and the id of each row's person, if the guarantee is to protect persons.
+    X, y : the rows. If y is given, the program sees it as the last column.
+    site, sites, person : as in the estimators: the site of each row, or else the number of sites among which
+        the rows are divided; and the id of each row's person, if the certificate is to protect persons.
     colluding : the number of other sites that may collude; None for all of them.
-    random_state : a seed makes the run a reproducible simulation, which protects nobody; None draws secret
+    random_state : a seed makes the run a reproducible simulation, which protects no one; None draws secret
         noise.
     epsilon, delta, large_delta, ledger, engine : as in `private_score`.
 

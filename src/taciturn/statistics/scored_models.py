@@ -1,6 +1,6 @@
 """The models that may be scored on private rows, and their predictions for each row.
 
-The privacy cost of a score assumes that one record changes one prediction. That is correct if a prediction
+The privacy cost of a score assumes that one record changes only one prediction. This is true if a prediction
 depends on its own row only, and if the fit of the model was charged separately or did not use these rows.
 """
 
@@ -63,8 +63,8 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
     """Scores from 0 to 1: (rows, 1), of the second class, if there are two classes; else (rows, classes).
 
     The scores of a row are NaN if the model fails on the row. The models of taciturn compute each row
-    separately, so they get all rows at once. Any other model gets one row at a time, and its state must not
-    change.
+    separately, so they get all rows at once. Any other model gets one row at a time, and must not change
+    while it predicts.
     """
     given = _length(X)
     if given != rows:
@@ -87,7 +87,7 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
     if before is not None and _digest(clf) != before:
         raise ParameterError(
             "`clf` changes while it predicts, so a prediction may depend on the rows before it; no noise was "
-            "drawn and nothing was charged. If it only sets itself up at the first call, call it once on a "
+            "drawn and nothing was charged. If only its first call changes it, call it once on a "
             "made-up row."
         )
     return np.asarray(np.clip(found, 0.0, 1.0))
@@ -104,7 +104,7 @@ def _digest(clf: Any) -> bytes | None:
 def _is_ours(clf: Any) -> bool:
     """Whether all steps of the model are classes of taciturn, which treat every row independently.
 
-    False for a subclass, or if a method was replaced on an object: such code may do anything.
+    False for a subclass, or if a method of an object was replaced: the other code may do anything.
     """
     steps = [step for _, step in clf.steps] if type(clf) in (Pipeline, LoadedModel) else [clf]
     encoders = [*steps[:-1]]

@@ -49,7 +49,7 @@ def private_score(
     public: bool = False,
     **options: Unpack[AskOptions],
 ) -> PrivateScore:
-    """Accuracy, confusion matrix, AUC and calibration on private rows, with one (epsilon, delta) for all.
+    """Accuracy, confusion matrix, AUC and calibration on private rows, with one (epsilon, delta) in total.
 
     All answers come from one masked sum of counts, which is charged to the active `Budget`, if there is one.
 
@@ -59,15 +59,15 @@ def private_score(
         classifier. With `public=True`, any fitted classifier whose score of a row depends on that row only.
     X, y : the rows and their labels; `clf.classes_` is assumed to be public.
     epsilon, delta, site, person, sites, colluding, large_delta : as in the fit of an estimator.
-    bins : the even number of cells into which scores from 0 to 1 are counted; more cells show more detail,
+    bins : the even number of bins into which scores from 0 to 1 are counted; more bins show more detail,
         with more noise.
     level : the confidence level of every interval.
     public : True declares that no private row was used to make `clf`; the certificate repeats this claim.
         Such a model gets one row at a time, which is slow.
     ledger : a new file in which the charge is recorded, or None.
     random_state : a seed makes the noise reproducible; the certificate is then marked `simulated`.
-    engine : "local" runs in this process. With a seed also "ray" or a `taciturn.runtime.RayEngine`, which
-        give equal results.
+    engine : "local" runs in this process. With a seed, "ray" or a `taciturn.runtime.RayEngine` runs on a
+        cluster, with equal results.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def private_score(
     True
     """
     if checks.whole("bins", bins, least=2) % 2:
-        raise ParameterError(f"`bins` must be even, so that 1/2 lies between two of them; got {bins}.")
+        raise ParameterError(f"`bins` must be even, so that 1/2 lies between two bins; got {bins}.")
     level = checks.probability("level", level)
     classes = np.asarray(getattr(clf, "classes_", ()))
     if len(classes) < 2:

@@ -30,11 +30,11 @@ def private_survival(
     level: float = 0.95,
     **options: Unpack[AskOptions],
 ) -> PrivateSurvival:
-    """Kaplan-Meier curves with bands, life tables and the log-rank test, with one (epsilon, delta) for all.
+    """Kaplan-Meier curves with bands, life tables and the log-rank test, with one (epsilon, delta) in total.
 
     Parameters
     ----------
-    time, event : the time for which each record was observed, and whether it ended with the event.
+    time, event : for how long each record was observed, and whether the observation ended with the event.
     horizon : the public end of the study; a record that was observed for longer is censored at the horizon.
     group, groups : the group of each record, and the public list of all groups.
     bins : the number of time intervals; more intervals show more detail, with more noise.
@@ -55,7 +55,7 @@ def private_survival(
     columns = {"time": time, "event": event}
     if group is not None or groups is not None:
         if group is None or groups is None:
-            raise ParameterError("`group` and `groups`, the list of their names, must be given together.")
+            raise ParameterError("`group` and `groups`, the list of all groups, must be given together.")
         fields.append(Category("group", tuple(groups)))
         columns["group"] = group
     question = Survival(
@@ -79,7 +79,7 @@ def private_correlations(
     level: float = 0.95,
     **options: Unpack[AskOptions],
 ) -> PrivateCorrelations:
-    """Means, covariances, correlations and principal components, with one (epsilon, delta) for all of them.
+    """Means, covariances, correlations and principal components, with one (epsilon, delta) in total.
 
     Parameters
     ----------

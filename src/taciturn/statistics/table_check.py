@@ -1,6 +1,6 @@
-"""check: tells the owner of a table how well it fits a schema. It spends no budget and writes no file.
+"""check: shows the owner of a table how well the table fits a schema. It spends no budget, writes no file.
 
-The results are computed from the rows without noise.
+The result is computed from the rows without noise, so only the owner of the rows may see it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from ..estimators.labels import places, public_labels
 from ..estimators.noise_check import noise_over_signal
 from ..privacy.certificate.summary import count
 
-OWNER_ONLY = "for the owner of these rows only: the counts are computed from the rows, never share them"
+OWNER_ONLY = "for the owner of these rows only: the counts have no noise, so never share them"
 _CELLS, _CLASSES = 12, 12
-_NARROW = 0.05  # warn if 90% of the cells lie within this share of the range: the scaled column hardly varies
+_NARROW = 0.05  # warn if 90% of the cells lie within this share of the range: then the column hardly varies
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedColumn:
-    """One column: how many cells fit the schema, a histogram of the cells, and warnings.
+    """One checked column: how many cells fit the schema, a histogram of the cells, and warnings.
 
     heights : the counts of a histogram over the public range, or the number of rows of each category.
     troubles : the warnings about this column, one line each.
@@ -55,8 +55,8 @@ class TableCheck:
     rows, zeros : the number of rows, and the number of rows that become zeros and have no effect on a fit.
     clipped : the number of rows that a fit scales down to `data_norm`; 0 if there is a schema.
     noise : the norm of the noise divided by the norm of a strong signal, at this budget and number of rows.
-        If it is above 1, a model is little better than chance.
-    support : whether there are enough rows, as text.
+        If this ratio is above 1, a model is little better than chance.
+    support : a text that says whether there are enough rows.
     troubles : all warnings that the owner should read before a fit, one line each.
     """
 
@@ -90,7 +90,7 @@ class TableCheck:
             facts[c.name] = f"{c.fit} fit, {c.moved} moved, {c.unknown} unknown, {c.missing} missing"
             ends = (0, len(column.heights) - 1) if c.moved else ()  # the outer bars contain the moved cells
             pictures[c.name] = draw_bars(column.heights, ends, label=c.name)
-        facts["rows"] = f"{self.rows}, of which {self.zeros} become zeros and {self.clipped} are shortened"
+        facts["rows"] = f"{self.rows}, of which {self.zeros} become zeros and {self.clipped} are scaled down"
         if self.support not in self.troubles:
             facts["enough rows?"] = self.support
         for k, line in enumerate(self.troubles, start=1):
@@ -154,7 +154,7 @@ def examine(
     total_rows: int | None,
     **budget: Any,
 ) -> TableCheck:
-    """`check` for a label that is given as (its checked column, a mask of the rows without a label)."""
+    """`check`, with the label given as (the checked label column, a mask of the rows without a label)."""
     X, columns = _features(table, schema, missing, data_norm)
     zeros, rows = ~X.any(axis=1), len(X)
     if label is not None:
@@ -167,7 +167,7 @@ def examine(
         troubles.append(f"{lost} of {rows} rows become zeros and have no effect")
     if 10 * clipped > rows:
         troubles.append(
-            f"{clipped} of {rows} rows are longer than data_norm = {data_norm:g} and are shortened to it; "
+            f"{clipped} of {rows} rows have a norm above data_norm = {data_norm:g} and are clipped to it; "
             "scale the columns by public bounds, as BoundedEncoder does"
         )
     total = rows if total_rows is None else checks.whole("total_rows", total_rows, least=max(rows, 1))
@@ -216,8 +216,8 @@ def _column(field: Number | Category | Date | Boolean, counts: CellCounts, value
         used = float(np.subtract(*np.quantile(known, [0.95, 0.05]))) / (high - low)
         if used < _NARROW:
             troubles.append(
-                f"`{field.name}`: nine tenths of the cells lie within {100 * used:.2g}% of the range, so the "
-                "model hardly sees their differences; declare a narrower range from public knowledge, or log"
+                f"`{field.name}`: nine tenths of the cells lie within {100 * used:.2g}% of the range, so a "
+                "model hardly sees their differences; from public knowledge, declare a narrower range, or log"
             )
     return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles))
 
@@ -256,12 +256,12 @@ def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool
     if not 0.1 <= typical <= 10:
         troubles.append(
             f"half of the targets are larger than {typical:.2g} times `target_scale` in magnitude; "
-            "set it to the magnitude of a typical target, from public knowledge"
+            "set `target_scale` to the magnitude of a typical target, from public knowledge"
         )
     elif len(known) and (apart := float(np.median(np.abs(signed - np.median(signed))))) < 0.1:
         troubles.append(
             f"half of the targets are within {apart:.2g} times `target_scale` of their median; subtract a "
-            "public centre from the targets, and set `target_scale` to the typical distance from it"
+            "public centre from the targets, and set `target_scale` to the typical distance from this centre"
         )
     return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles)), ~np.isfinite(found)
 

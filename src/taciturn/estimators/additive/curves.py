@@ -1,4 +1,4 @@
-"""The curves of an additive model: what each column adds to the score, over its public range."""
+"""The curves of an additive model: what each column adds to the score, over the column's public range."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EffectCurve:
 
     x : numbers, days (`datetime.date`) or categories.
     y : the effect at each x: (points,), or (points, classes) for more than two classes. The mean of y over
-        the public range, or over the categories, is 0; no row is needed to compute it.
+        the public range, or over the categories, is 0; no row is needed to compute this mean.
     missing : the effect of a missing value, on the same scale as y.
     label : the name of the scale of y.
     """
@@ -57,7 +57,7 @@ def read_curve(encoder: BoundedEncoder, coef: Array, name: str, label: str) -> E
     """The curve of a column. `coef` is (outputs, features), in the order of the encoder's features."""
     schema = _schema(encoder)
     if not is_additive(encoder):
-        raise ParameterError("`curve` needs a model with curves only; this one has surfaces, or clips rows.")
+        raise ParameterError("`curve` needs a model of curves only; this model has surfaces, or clips rows.")
     field = next((field for field in schema if field.name == name), None)
     if field is None:
         raise ParameterError(f"`name` must be one of {', '.join(schema.names)}; got {name!r}.")
@@ -90,7 +90,7 @@ def _features(field: Field, encoder: BoundedEncoder) -> Sequence[str]:
 
 
 def _rows(field: Field, encoder: BoundedEncoder) -> tuple[Array, tuple[Any, ...]]:
-    """(Z, x): the features of a column at points x of its range; the last row is for a missing value."""
+    """(Z, x): the features of a column at points x of its range; the last row of Z is a missing value."""
     marked = encoder.missing_as == "indicator"
     if is_number(field):
         v = np.linspace(0.0, 1.0, _POINTS)
@@ -111,7 +111,7 @@ def _values(field: Field) -> tuple[str, ...]:
 
 
 def _in_units(field: Number | Date, v: Array) -> tuple[Any, ...]:
-    """Convert values from 0 (low) to 1 (high) to the units of the column: the inverse of `unit_numbers`."""
+    """Values from 0 (low) to 1 (high) in the units of the column: the inverse of `unit_numbers`."""
     if isinstance(field, Date):
         return tuple(dt.date.fromordinal(field.start + round(float(u) * field.days)) for u in v)
     span = field.high - field.low

@@ -31,7 +31,7 @@ PublicColumns = Schema | Mapping[str, Any] | None
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdditiveModel(PrivateLinearModel):
-    """The base of both models: a linear model of features that make one curve for each column of a schema."""
+    """The base class of both models: linear in features that form one curve for each column of a schema."""
 
     schema: PublicColumns = None
     curves: int | str = "auto"
@@ -41,8 +41,8 @@ class AdditiveModel(PrivateLinearModel):
     def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
         """Train across sites, as `PrivateLogisticRegression.fit`; `X` is a table with the schema's columns.
 
-        Missing values are allowed. With curves, a missing value has a separate effect in each column. With
-        straight lines, it counts as the middle of its range.
+        Missing values are allowed. With curves, each column has a separate effect for missing values. With
+        straight lines, a missing value counts as the middle of its range.
         """
         if self.data_norm != 1.0:
             raise ParameterError(
@@ -52,7 +52,7 @@ class AdditiveModel(PrivateLinearModel):
         rows = len(take_columns(schema.names, X)[schema.names[0]])
         units = rows if person is None else len(np.unique(np.asarray(person)))
         knots = self._knots(schema, units, self.sites if site is None else len(np.unique(np.asarray(site))))
-        missing = "indicator" if knots > 1 else "field"  # lines: too few records to learn indicators
+        missing = "indicator" if knots > 1 else "field"  # lines: too few records for indicators
         self.encoder_ = BoundedEncoder(schema, curves=knots, missing=missing)
         super().fit(self.encoder_.lazy_rows(X), y, site, person)
         self.n_features_in_ = len(schema)
@@ -65,9 +65,9 @@ class AdditiveModel(PrivateLinearModel):
         return read_curve(self.encoder_, np.atleast_2d(self.coef_), name, self._scale)
 
     def plot(self) -> Picture:
-        """All curves on one page of small panels, on the same scale; a notebook shows it.
+        """All curves on one page of small panels, on the same scale. A notebook shows the page.
 
-        The curves have no confidence bands: no method is known whose bands have the stated coverage here.
+        The curves have no confidence bands: no method is known that gives valid bands for these curves.
         """
         check_is_fitted(self)
         curves = [self.curve(name) for name in curve_names(self.encoder_)]
@@ -75,7 +75,7 @@ class AdditiveModel(PrivateLinearModel):
         return plot_curves(curves, getattr(self, "classes_", ()), _title(cost))
 
     def _knots(self, schema: Schema, units: int, sites: int) -> int:
-        """The number of knots: given, or chosen from the number of units and the budget; 1 means a line."""
+        """The number of knots, as given or chosen from the number of units and the budget. 1 means a line."""
         if self.curves == "auto":
             delta = checks.usual_delta(self.delta, units, insisted=True)
             noises = sites / (1 if self.colluding is None else max(sites - self.colluding, 1))
@@ -99,7 +99,7 @@ class AdditiveModel(PrivateLinearModel):
 class PrivateAdditiveClassifier(AdditiveModel, PrivateLogisticRegression):
     """log-odds = constant + one curve for each column, under one privacy budget. The curves can be plotted.
 
-    `taciturn.check(table, schema, y)` shows the owner of the rows, before anything is spent, which values do
+    Before anything is spent, `taciturn.check(table, schema, y)` shows the owner of the rows which values do
     not fit the schema.
 
     Parameters
@@ -131,8 +131,8 @@ class PrivateAdditiveClassifier(AdditiveModel, PrivateLogisticRegression):
 class PrivateAdditiveRegressor(AdditiveModel, PrivateHuberRegressor):
     """y = constant + one curve per column, with the log-cosh loss of `PrivateHuberRegressor`.
 
-    `taciturn.check(table, schema, y, target_scale=...)` shows the owner of the rows, before anything is
-    spent, which values do not fit the schema.
+    Before anything is spent, `taciturn.check(table, schema, y, target_scale=...)` shows the owner of the rows
+    which values do not fit the schema.
 
     Parameters
     ----------

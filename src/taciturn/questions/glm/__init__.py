@@ -1,1 +1,1 @@
-"""Regressions as questions: formulas, the public facts, and the table that a paper prints."""
+"""Regressions as questions: formulas, the public facts of a regression, and its table of results."""

@@ -30,7 +30,7 @@ class FormulaPart(NamedTuple):
     """One numeric column made from a factor: its name, its range, and the column that it comes from.
 
     place : for an indicator column, the number of its category value (or site); None for a numeric column.
-    gap : whether the part indicates missing cells: 1 if the cell is missing, else 0.
+    gap : whether the part marks missing cells: its value is 1 if the cell is missing, else 0.
     """
 
     name: str
@@ -46,8 +46,8 @@ class Formula:
     """The columns of a regression, each the product of one or more parts.
 
     left : the column of the outcome, or the columns of time and event.
-    indicators : columns with an additional column that marks their missing cells. Rows with a missing cell
-        in another column are left out.
+    indicators : columns of the table for which the regression has an additional column that marks missing
+        cells. A row with a missing cell in any column that is not in this list is left out.
     """
 
     left: tuple[str, ...]
@@ -76,8 +76,8 @@ class Formula:
         """(standard deviations, correlations) of the columns, assuming that the parts are independent.
 
         The mean of a part is assumed to be the middle of its range. Its standard deviation is given in
-        `spreads`, or is a quarter of the range. A product is correlated with its parts, which makes the
-        standard errors of the product and of its parts larger.
+        `spreads`; without `spreads` it is a quarter of the range. A product is correlated with its parts,
+        which makes the standard errors of the product and of its parts larger.
         """
         main = {column[0]: k for k, column in enumerate(self.columns) if len(column) == 1}
         parts = list(dict.fromkeys(part for column in self.columns for part in column))
@@ -109,7 +109,7 @@ class Formula:
         return tuple(field.name for field in self.fields)
 
     def variables(self, parsed: Mapping[str, Array], site: Any, rows: int) -> tuple[Array, Array]:
-        """The columns, (rows, names), and the outcome. NaN marks a missing cell without an indicator."""
+        """(X, y): the columns and the outcome. A missing cell is NaN unless its column has an indicator."""
         where = np.broadcast_to(np.asarray(site, dtype=np.int64), (rows,))
         values = {part: self._values(part, parsed, where) for column in self.columns for part in column}
         X = np.column_stack([np.prod([values[part] for part in column], axis=0) for column in self.columns])
@@ -168,7 +168,7 @@ def _parse(text: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     except ImportError as error:
         raise MissingExtra("formulaic", "tables") from error
     if "**" in text or "^" in text:
-        raise ParameterError(f"`formula` must not contain powers: add a column to the table; got {text!r}.")
+        raise ParameterError(f"`formula` must not contain powers: make the power a column; got {text!r}.")
     bare = re.sub(r"`[^`]*`|C\([^()]*\)", "x", text)
     if "(" in bare or max(map(len, map(_OPERATOR.findall, re.split(r"[+~-]", bare)))) >= _MOST_FACTORS:
         raise ParameterError(
@@ -209,7 +209,7 @@ def _known(name: str, known: Mapping[str, Field], text: str) -> Field:
 
 
 def _parts(name: str, known: Mapping[str, Field], sites: Sequence[str], text: str) -> list[FormulaPart]:
-    """The columns that one factor becomes."""
+    """The parts of one factor: one numeric column, or an indicator for each level but the first."""
     if name == SITE and SITE not in known:
         if len(sites) < 2:
             raise ParameterError(
@@ -232,7 +232,7 @@ def _range(field: Field) -> tuple[float, float]:
 
 
 def _numbers(field: Field, cells: Array) -> Array:
-    """Cells as numbers: a date in days since the start of its range, a category as its value's number."""
+    """Cells as numbers: for a date, days since the start of its range; for a category, the value's index."""
     if isinstance(field, Category):
         return np.where(cells < 0, np.nan, cells.astype(np.float64))
     return np.clip(cells - field.start, 0.0, field.days) if isinstance(field, Date) else cells
@@ -245,7 +245,7 @@ def _check_main_effects(
         many = name not in known or isinstance(known[name], Category)
         if many and (name,) not in terms:
             raise ParameterError(
-                f"`formula` with {':'.join(term)!r} must also have {name!r} by itself; got {text!r}."
+                f"`formula` with {':'.join(term)!r} must also have the term {name!r} by itself; got {text!r}."
             )
 
 
@@ -255,8 +255,8 @@ def _outcome_range(field: Field, family: str) -> tuple[float, float]:
         two = isinstance(field, Boolean) or (isinstance(field, Category) and len(field.values) == 2)
         if not two and not (isinstance(field, Number) and (field.low, field.high) == (0.0, 1.0)):
             raise ParameterError(
-                f"`formula` must have an outcome with two values: a boolean, a category of two or a number "
-                f"from 0 to 1; {field.name!r} is not."
+                f"`formula` must have an outcome with two values: a boolean, a category of two values or a "
+                f"number from 0 to 1; {field.name!r} has another type or range."
             )
         return 0.0, 1.0
     if not isinstance(field, Number):

@@ -23,9 +23,9 @@ NOTHING_PROTECTED = "epsilon = infinity: no noise was added, and nothing is prot
 
 
 class Coefficients(NamedTuple):
-    """The coefficients and then the intercepts (`values`), and the covariance of their errors in two parts.
+    """The coefficients followed by the intercepts (`values`), and the two parts of their covariance.
 
-    sampling : the covariance due to the random sample. privacy : the covariance due to the noise.
+    sampling : the covariance that the random sample causes. privacy : the covariance that the noise causes.
     """
 
     values: Array
@@ -46,9 +46,11 @@ class Coefficients(NamedTuple):
 class PrivateRegression(PrivateAnswer):
     """The table of a regression, in the units of the user.
 
-    counted : the share of complete records, and its standard error; None if no noise was added.
+    counted : the share of units without missing cells, and its standard error; None if the fit added no
+        noise, or if its rows were arrays, which have no missing cells.
     reason : why the intervals would not be valid; "" if they are valid.
-    shortfall : the factor by which (number of units) x mu is too small for valid intervals.
+    shortfall : the factor by which (number of units) x mu is too small for valid intervals; a larger budget
+        gives a larger mu.
     weakest : the column whose coefficient is least certain.
     of : what a unit is: "records", or "persons" with any number of rows.
     """
@@ -79,11 +81,11 @@ class PrivateRegression(PrivateAnswer):
         return (*self.names, *last)
 
     def interval(self, level: float | None = None) -> Array:
-        """(columns, 2): both ends for every coefficient, without the intercepts."""
+        """(columns, 2): both ends of the interval of every coefficient, without the intercepts."""
         return self._ends(level)[: len(self.names)]
 
     def intercept_interval(self, level: float | None = None) -> Array:
-        """Both ends for the intercept; (periods, 2) for a hazard."""
+        """Both ends of the interval of the intercept; for a hazard, of every intercept, (periods, 2)."""
         found = self._ends(level)[len(self.names) :]
         return found if self.periods else found[0]
 
@@ -95,14 +97,14 @@ class PrivateRegression(PrivateAnswer):
 
     @property
     def p_values(self) -> Array:
-        """Two-sided p-values of the hypothesis that a coefficient is 0; coefficients, then intercepts."""
+        """Two-sided p-values of the hypothesis that a value is 0, for coefficients and then intercepts."""
         self.require_valid()
         return np.asarray(2 * norm.sf(np.abs(self.estimates.values / self.estimates.se())))
 
     def require_valid(self) -> None:
         """Raise if the intervals would not be valid."""
         if self.reason:
-            raise ParameterError(f"no intervals: {self.reason}.")
+            raise ParameterError(f"this regression has no valid intervals: {self.reason}.")
 
     def table(self) -> list[list[str]]:
         if self.reason:
@@ -129,7 +131,7 @@ class PrivateRegression(PrivateAnswer):
         return rows
 
     def note(self) -> str:
-        """The number of complete records, and the privacy cost."""
+        """The number of complete records or persons, if it was released, and the privacy cost."""
         cost = super().note() or NOTHING_PROTECTED
         if self.counted is None:
             return cost
@@ -144,7 +146,7 @@ class PrivateRegression(PrivateAnswer):
         return self.text()
 
     def latex(self) -> str:
-        """The table as LaTeX, with the privacy cost below it."""
+        """The table as LaTeX, with the privacy cost below the table."""
         head, *rows = ([_escape(cell) for cell in row] for row in self.table())
         note = rf"\multicolumn{{{len(head)}}}{{p{{\linewidth}}}}{{\footnotesize {_escape(self.note())}}} \\"
         body = [" & ".join(row) + r" \\" for row in rows]
@@ -168,7 +170,7 @@ class PrivateRegression(PrivateAnswer):
         return named
 
     def plot(self) -> Picture | None:
-        """A forest plot: every coefficient with its interval, and with the interval from sampling alone."""
+        """A forest plot: each coefficient with its interval, and with its interval from sampling alone."""
         if self.reason:
             return None
         ends, values = self.interval(), self.estimates.values[: len(self.names)]
@@ -194,7 +196,9 @@ class PrivateRegression(PrivateAnswer):
         return figure
 
     def survival(self, x: Any, level: float | None = None) -> Array:
-        """(periods, 3): the share without an event after each period, and the ends of its interval, at x."""
+        """(periods, 3): the share of units with columns x that have no event until the end of each period,
+        and the two ends of its interval.
+        """
         if not self.periods:
             raise ParameterError("`family` must be 'hazard' for survival curves.")
         self.require_valid()

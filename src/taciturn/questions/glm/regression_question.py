@@ -2,8 +2,9 @@
 
     eta = intercept + sum_j coef_j x_j
 
-The mean of the outcome is 1 / (1 + exp(-eta)), eta or exp(eta), depending on the family. The family, the
-columns and their ranges, the range of the outcome and the periods of a hazard regression are public.
+The mean of the outcome is 1 / (1 + exp(-eta)), eta or exp(eta), depending on the family; a hazard regression
+with the link cloglog has the mean 1 - exp(-exp(eta)). The family, the columns and their ranges, the range of
+the outcome and the periods of a hazard regression are public.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Design:
     """The public facts of a regression: its family, its columns and their ranges, and the outcome.
 
     outcome : the range of the outcome; (0, 1) for a binomial regression.
-    persons : whether a unit is a person, with any number of rows.
+    persons : True if a unit is a person, who may have any number of rows.
     periods : for a hazard regression, the ends of its periods in increasing order. An event exactly at the
         end of a period belongs to that period.
     """
@@ -56,7 +57,7 @@ class Design:
                 raise ParameterError(f"`link` must be left out for the family {self.family}.")
         if self.persons and self.family == "hazard":
             raise ParameterError(
-                "`person` must be left out for a hazard regression: it takes one row for each person, and "
+                "`person` must be left out for a hazard regression, which takes one row for each person and "
                 "protects all periods of the person together."
             )
         if not self.bounds:
@@ -65,11 +66,11 @@ class Design:
             raise ParameterError(f"`bounds` must contain one range for each of {len(self.names)} columns.")
         for name, (low, high) in zip((*self.names, "outcome"), (*self.bounds, self.outcome), strict=True):
             if not checks.real("bounds", low) < checks.real("bounds", high):
-                raise ParameterError(f"`bounds` of {name} must be (low, high), low below high.")
+                raise ParameterError(f"`bounds` of {name} must be (low, high) with low < high.")
         if self.family == "poisson" and self.outcome[0] != 0:
             raise ParameterError("`outcome` of a Poisson regression must begin at 0.")
         if (self.family == "hazard") != bool(self.periods):
-            raise ParameterError("`periods` must be given for the family 'hazard', and left out for others.")
+            raise ParameterError("`periods` must be given for the family 'hazard', and for no other family.")
         if any(b <= a for a, b in zip((0.0, *self.periods), self.periods, strict=False)):
             raise ParameterError("`periods` must contain the ends of the periods, increasing and above 0.")
 
@@ -91,7 +92,11 @@ class Design:
         return (low + high) / 2, (high - low) / 2
 
     def scaled(self, X: Array, outcome: Array) -> Array:
-        """The rows of the program: columns scaled to norm at most 1, then the constant, then the outcome."""
+        """The rows of the program: the columns, then the constant, then the outcome.
+
+        Columns and constant are scaled so that their norm is at most 1. For a hazard, the last period at risk
+        takes the place of the constant, and the event that of the outcome.
+        """
         middle, half = self._middles
         root = math.sqrt(len(self.names) + 1.0)
         Z = np.clip((X - middle) / half, -1.0, 1.0) / root
@@ -108,7 +113,10 @@ class Design:
         return np.column_stack([Z, np.full(len(Z), 1.0 / root), y])
 
     def user_units(self) -> tuple[Array, Array]:
-        """(A, shift): A f + shift are the coefficients, then the intercepts, in the units of the user."""
+        """(A, shift): A f + shift are the coefficients, then the intercepts, in the user's units.
+
+        f is the solution of the program, for scaled columns.
+        """
         middle, half = self._middles
         p, d, root = len(self.names), self.dimension, math.sqrt(len(self.names) + 1.0)
         scale, shift = 1.0, np.zeros(d)
@@ -172,7 +180,7 @@ class RegressionQuestion(Question):
 
 
 class GivenRegression(RegressionQuestion):
-    """A regression on arrays in this process: the columns, followed by the outcome."""
+    """A regression on one array in this process, which contains the columns followed by the outcome."""
 
     given: Any
 
@@ -194,8 +202,9 @@ class Glm(RegressionQuestion):
     formula : "death ~ age + C(sex) + age:bmi": an outcome, columns of the schema, products of columns
         (written with `:`), and `site`. A hazard regression has two columns on the left: "time + event ~ age".
     family : "binomial", "gaussian", "poisson" or "hazard".
-    indicators : columns with an additional column that marks their missing cells. A row with a missing cell
-        in any other column is left out; the number of rows that remain is released with noise.
+    indicators : columns of the table for which the regression has an additional column that marks missing
+        cells. A row with a missing cell in any column that is not in this list is left out; the number of
+        rows that remain is released with noise.
     periods : for a hazard regression, the ends of its periods.
     link : for a hazard regression, "logit" for odds ratios or "cloglog" for hazard ratios.
     """
@@ -208,7 +217,7 @@ class Glm(RegressionQuestion):
     link: Literal["", "logit", "cloglog"] = ""
 
     def read(self, public: PublicTable) -> Formula:
-        """The parsed formula, with its columns of the schema."""
+        """The formula, parsed and matched with the columns of the schema."""
         if public.schema is None:
             raise ParameterError("`schema` must be given: a formula is about the columns of a table.")
         return read_formula(self.formula, public.schema, self.family, public.sites, self.indicators)
@@ -227,12 +236,12 @@ class Glm(RegressionQuestion):
         return found.variables(table.parsed(found.fields), table.site, table.rows)
 
     def columns_of(self, public: PublicTable, person: Mapping[str, Any]) -> Array:
-        """The columns of the regression for one person with these cells; the cell `site` names the site."""
+        """The columns of the regression for one person. `person` maps column names (and `site`) to cells."""
         found = self.read(public)
         wanted = {part.source for column in found.columns for part in column}
         if set(person) != wanted:
             raise ParameterError(
-                f"`x` must contain {sorted(wanted)}, and nothing else; got {sorted(person)}."
+                f"`x` must contain exactly the names {sorted(wanted)}; got {sorted(person)}."
             )
         place = 0
         if SITE in wanted and SITE not in found.reads:
@@ -241,6 +250,6 @@ class Glm(RegressionQuestion):
         row = self.variables(public, SiteTable(cells, 1, None, place))[0][0]
         if not np.isfinite(row).all():
             raise ParameterError(
-                "`x` must contain a value of the schema for every column; one cannot be read."
+                "`x` must contain a value of the schema for every column; one value cannot be read."
             )
         return np.asarray(row, dtype=np.float64)

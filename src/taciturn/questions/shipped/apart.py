@@ -1,8 +1,9 @@
 """A user's program in a separate process without rows. The process receives totals and answers with queries.
 
-The site keeps the totals and sends all of them each time, so the process can be restarted at any time. An
-answer is data: an expression from a fixed set of functions, with public numbers. Time and memory of the
-process are limited. If it fails, the run ends at this site with a one-line error. No answer depends on a row.
+The site keeps the totals and sends all of them with each question, so the process can be restarted at any
+time. An answer is data: an expression from a fixed set of functions, with public numbers. Time and memory of
+the process are limited. If the process fails, the run ends at this site with a one-line error. No answer of
+the process depends on a row.
 
     site  ->  {"ask": "steps" | "query" | "result", "facts": [...], "totals": [[values, std], ...]}
     site  <-  {"steps": [...]} | {"expression": ..., "parameters": {...}} | {"value": ...} | {"error": "..."}
@@ -34,7 +35,7 @@ T = TypeVar("T")
 
 
 class ProgramApart(Program):
-    """The public half of an installed program, run in another process. Its state is all totals so far."""
+    """The public half of an installed program, run in another process. The state is all totals so far."""
 
     def __init__(self, name: str, sha256: str, settings: Mapping[str, Any], private: Any = None) -> None:
         self.name, self._command = name, [sys.executable, "-m", __name__, name, sha256, json.dumps(settings)]
@@ -57,11 +58,11 @@ class ProgramApart(Program):
         return self._ask({"ask": "result"} | self._news(state), lambda answer: answer["value"])
 
     def _news(self, state: tuple[Total, ...]) -> dict[str, Any]:
-        """All totals so far. The process keeps no state of its own between questions."""
+        """All totals so far, for a question. The process itself keeps no state between two questions."""
         return {"totals": [[total.values.tolist(), total.std] for total in state]}
 
     def _ask(self, question: dict[str, Any], read: Callable[[Any], T]) -> T:
-        """The answer, parsed by `read`. Any other output of the process ends the run with a short error."""
+        """The answer, parsed by `read`. Output that `read` cannot parse ends the run with a short error."""
         start = time.monotonic()
         try:
             answer = json.loads(self._exchange(json.dumps(question).encode() + b"\n"))
@@ -82,10 +83,10 @@ class ProgramApart(Program):
             self._left -= time.monotonic() - start
 
     def _exchange(self, line: bytes) -> bytes:
-        """Send one line and read one line, within the time limit even if the process does not read."""
+        """Send one line and read one line. The time limit holds even if the process reads nothing."""
         process = self._started()
         if process.stdin is None or process.stdout is None:
-            raise OSError("no pipe")
+            raise OSError("no pipe")  # `_ask` catches it
         asked, told = process.stdin.fileno(), process.stdout.fileno()
         os.set_blocking(asked, False)
         rest, found = memoryview(line), bytearray()
@@ -96,14 +97,14 @@ class ProgramApart(Program):
             if wait == 0.0 or not readable + writable:
                 raise ParameterError(
                     f"`program` {self.name} took more than {SECONDS:g} seconds for one answer, or "
-                    f"{IN_ALL:g} for all."
+                    f"{IN_ALL:g} seconds for all answers of the run."
                 )
             if writable:
                 rest = rest[os.write(asked, rest[: 2**16]) :]
             if readable:
                 part = os.read(told, 2**16)
                 if not part:
-                    raise OSError("ended")
+                    raise OSError("ended")  # `_ask` catches it
                 found += part
             if len(found) > LONGEST:
                 raise ParameterError(f"`program` {self.name} gave an answer of more than {LONGEST} bytes.")
@@ -179,7 +180,7 @@ def _answer(program: Program, question: dict[str, Any]) -> dict[str, Any]:
 def _limit_memory() -> None:
     try:
         import resource
-    except ImportError:  # not on this system
+    except ImportError:  # this system has no such module, and so no limit
         return
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 

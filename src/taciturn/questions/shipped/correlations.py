@@ -37,7 +37,7 @@ class Correlations(Question):
     """The keys of kind "correlations".
 
     columns : numbers, dates and booleans of the schema; all of them by default.
-    level : the level of all intervals.
+    level : the confidence level of all intervals.
     """
 
     kind: ClassVar[str] = "correlations"
@@ -76,9 +76,9 @@ class Correlations(Question):
 class PrivateCorrelations(PrivateAnswer):
     """Means, standard deviations, covariances and correlations of columns, in the units of the columns.
 
-    means, sds : for each column, with intervals.
-    correlation : for each pair of columns, with an interval.
-    covariance : (columns, columns).
+    means, sds : the mean and the standard deviation of each column, with intervals.
+    correlation : the correlation of each pair of columns, with its interval.
+    covariance : the covariance matrix, (columns, columns).
     components, variances : the principal components of the correlation matrix, one in each row, and the share
         of the variance that each explains.
     """
@@ -144,7 +144,7 @@ class PrivateCorrelations(PrivateAnswer):
 
 
 class _Moments(NamedTuple):
-    """Means, covariances and correlations from a matrix of second moments, on the scale of [-1, 1].
+    """Means, covariances and correlations of columns that are scaled to [-1, 1].
 
     values, vectors : the eigenvalues of the correlation matrix, in decreasing order, and its eigenvectors.
     """
@@ -157,7 +157,7 @@ class _Moments(NamedTuple):
 
 
 def _moments(M: Array) -> _Moments:
-    """The moments. Noise can make eigenvalues of the covariance negative; these are replaced by 1e-9."""
+    """The moments from a noisy matrix M of second moments. The covariance has no eigenvalue below 1e-9."""
     mean = M[0, 1:]
     levels, vectors = np.linalg.eigh(M[1:, 1:] - np.outer(mean, mean))
     covariance = (vectors * np.maximum(levels, 1e-9)) @ vectors.T
@@ -202,13 +202,13 @@ def _estimate(
 
 
 def _mean(mean: float, variance: float, noise: float, units: int, z: float) -> Estimate:
-    """A mean on the scale of [-1, 1]; off the diagonal, the noise is smaller by a factor of sqrt 2."""
+    """A mean on the scale of [-1, 1]. It is off the diagonal of M, where the noise is noise / sqrt 2."""
     half = z * math.sqrt(max(variance, 0.0) / units + noise * noise / 2)
     return Estimate(_inside(mean), _inside(mean - half), _inside(mean + half))
 
 
 def _deviation(variance: float, mean: float, noise: float, units: int, z: float, *, binary: bool) -> Estimate:
-    """The root of a variance. Its interval assumes normal rows, or rows of 0 and 1 if `binary`."""
+    """The root of a variance. Its interval assumes that values are normal, or only 0 and 1 if `binary`."""
     kept = max(variance, 0.0)
     sample = 4 * mean * mean * kept if binary else 2 * kept * kept
     half = z * math.sqrt(sample / units + noise * noise * (1 + 2 * mean * mean))
@@ -239,7 +239,8 @@ def _components(found: _Moments, noise: float, units: int, level: float, M: Arra
     """Shares of the variance. Their intervals come from simulated samples of normal rows and simulated noise.
 
     Noise makes the largest eigenvalue larger. So each end of an interval is either the percentile of the
-    simulated values or its mirror image about the estimate, whichever is further from the estimate.
+    simulated values or the mirror image of the opposite percentile about the estimate, whichever is further
+    from the estimate.
     """
     seed = int.from_bytes(hashlib.sha256(M.tobytes()).digest()[:8], "big")
     rng, d = np.random.default_rng(seed), len(found.mean)
@@ -261,7 +262,7 @@ def _shift(found: Estimate, scale: float, offset: float = 0.0) -> Estimate:
 
 
 def _redrawn(found: _Moments, noise: float, units: int, rng: np.random.Generator) -> Array:
-    """The moments of a new sample of `units` units, with new noise."""
+    """A simulated matrix M: the second moments of a new sample of `units` units, with new noise."""
     d = len(found.mean)
     root = np.linalg.cholesky(found.covariance)
     mean = found.mean + root @ rng.standard_normal(d) / math.sqrt(units)

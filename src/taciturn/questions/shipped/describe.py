@@ -1,7 +1,7 @@
 """describe: counts, means, deviations, quantiles, histograms and missing values, from one masked sum.
 
 Each column gives one table of counts over a public range or public categories. Missing and unreadable values
-have a separate count. With `by`, each column gives a table for each group. With the answer, an analyst can
+have a separate count. With `by`, each column gives one table for each group. From the answer, an analyst can
 choose ranges and correct a schema without seeing a row.
 """
 
@@ -29,9 +29,9 @@ class Describe(CountsQuestion):
     """The keys of kind "describe".
 
     columns : columns of the schema; all by default.
-    by : a category or a boolean of the schema: every column is also described for each of its values.
-    bins : the number of bins for a number or a date. More bins resolve more but are noisier.
-    level : the level of all intervals.
+    by : a category or a boolean of the schema: every column is also described for each value of `by`.
+    bins : the number of bins for a number or a date. More bins show more detail, with more noise.
+    level : the confidence level of all intervals.
     """
 
     kind: ClassVar[str] = "describe"
@@ -57,7 +57,7 @@ class Describe(CountsQuestion):
     def cells(self, public: PublicTable, table: SiteTable) -> NDArray[np.int32]:
         fields, group = self.fields(public), grouping(public, self.by)
         each = np.empty((table.rows, len(fields)), dtype=np.int32)
-        for k, field in enumerate(fields):  # one column at a time: a table may fill half the memory
+        for k, field in enumerate(fields):  # one column at a time, to save memory
             each[:, k] = cells_of(field, table.parsed([field])[field.name], self.bins)
         if group is None:
             return each
@@ -86,7 +86,7 @@ class Describe(CountsQuestion):
     def _group(
         self, tables: list[Array], fields: tuple[Field, ...], sigma: float
     ) -> dict[str, ColumnDescription]:
-        """One group. Its number of units is not public; it is estimated from all tables of the group."""
+        """The description of one group. The number of its units is estimated from its tables."""
         size = max(float(np.mean([table.sum() for table in tables])), 1.0)
         spread = Spread(sigma, max(round(size), 1), self.level)
         pairs = zip(fields, tables, strict=True)
@@ -107,7 +107,7 @@ def grouping(public: PublicTable, by: str | None) -> Category | Boolean | None:
 
 
 def groups_of(field: Category | Boolean | None) -> tuple[str, ...]:
-    """The names of the groups. Units outside these groups are counted in an additional last group."""
+    """The names of the groups. The tables have one more group, for units whose group cannot be read."""
     return () if field is None else field.values if isinstance(field, Category) else _YES_NO
 
 

@@ -24,11 +24,11 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 class ColumnDescription:
     """One column, estimated from noisy counts.
 
-    readable : the share of units with a readable value; the others are missing, unreadable or undeclared.
+    readable : the share of units whose value is present, readable and declared in the schema.
     shares : the share of each category, or of each bin of the histogram, among all units.
-    edges : the edges of the bins; for a date in days since year 1 (`datetime.date.fromordinal`).
-    mean, sd, quantiles : of the readable values, clipped to the public range; None for categories.
-    units : the number of records (or persons): public for the whole table, an estimate for a group.
+    edges : the edges of the bins; for a date, the ordinals of days (`datetime.date.fromordinal`).
+    mean, sd, quantiles : statistics of the readable values, clipped to the public range; None for categories.
+    units : the number of records (or persons). For the whole table it is public, for a group an estimate.
     """
 
     field: Field
@@ -80,7 +80,7 @@ class ColumnDescription:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateDescription(PrivateAnswer):
-    """The columns of a table, described from one release; `description["age"].mean` and so on.
+    """The columns of a table, described from one release; for example `description["age"].mean`.
 
     groups : for each value of the column `by`, the same columns, described for the units with that value.
     """
@@ -133,7 +133,7 @@ class PrivateDescription(PrivateAnswer):
         return {column.name: column.line() for column in self}, pictures
 
     def plot(self) -> Drawing:
-        """One small histogram for each of the first columns, with the interval of every bar."""
+        """One small histogram for each of the first 60 columns, with the interval of every bar."""
         from ..pictures import Bars, draw_histograms
 
         charts = []
@@ -157,7 +157,10 @@ def edges_of(field: Number | Date, bins: int) -> Array:
 def describe_column(
     field: Field, bins: int, counts: Array, spread: Spread, *, open_total: bool = False
 ) -> ColumnDescription:
-    """One column from its noisy counts; with `open_total` the number of units is not public."""
+    """The description of one column from its noisy counts.
+
+    open_total : whether the number of units is an estimate; otherwise it is public.
+    """
     each = np.eye(len(counts), dtype=bool)
 
     def share(chosen: Array) -> Estimate:
@@ -179,7 +182,7 @@ def describe_column(
 
 
 def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
-    """The mean of the midpoints of the bins. Its interval includes half a bin, the largest binning error."""
+    """The mean of the midpoints of the bins. Its interval includes the binning error, up to half a bin."""
     low, high = float(edges[0]), float(edges[-1])
     known = float(counts[:-1].sum())
     if known <= 2 * spread.sigma * np.sqrt(len(counts)):
@@ -194,7 +197,7 @@ def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
 def _deviation(counts: Array, edges: Array, spread: Spread) -> Estimate:
     """The standard deviation of the midpoints of the bins. A value is up to half a bin from its midpoint.
 
-    Moving the values by h in the root mean square changes a standard deviation by at most h.
+    If the root mean square of these distances is h, they change the standard deviation by at most h.
     """
     widest = float(edges[-1] - edges[0]) / 2
     known = float(counts[:-1].sum())
@@ -213,9 +216,9 @@ def _deviation(counts: Array, edges: Array, spread: Spread) -> Estimate:
 def _quantiles(counts: Array, edges: Array, spread: Spread) -> dict[float, Estimate]:
     """Quantiles from the shares below each edge; the ends of an interval are edges of bins.
 
-    A quantile is in the bin in which the share below passes q. So the lower end is the start of the first bin
-    at whose end the share may be q, given noise and sampling error. The upper end is the end of the last bin
-    at whose start the share may be q.
+    The q-quantile is in the bin in which the share of smaller values passes q. So the lower end is the start
+    of the first bin at whose end this share may have reached q, given noise and sampling error. The upper end
+    is the end of the last bin at whose start this share may still be at most q.
     """
     kept, cells = clean(counts[:-1], 1), len(edges) - 1
     shares = np.concatenate([[0.0], np.cumsum(kept)])
@@ -236,7 +239,7 @@ def _quantiles(counts: Array, edges: Array, spread: Spread) -> dict[float, Estim
 
 
 def _lines(name: str, each: list[ColumnDescription]) -> list[list[str]]:
-    """The lines of one column in the printed table: one entry for all units, and one for each group."""
+    """The lines of one column in the printed table. A line has an entry for all units and for each group."""
     first = each[0]
     missing = ["", "missing", *(_percent(_rest(column.readable)) for column in each)]
     if first.mean is None:

@@ -33,7 +33,7 @@ from .regression_score import (
 from .score import PrivateScore, score_cells, score_lengths, summarise
 
 SITE = "site"
-"""The value of `by` that asks for a score of each site."""
+"""The value of `by` that asks for a separate score of each site."""
 
 
 class NamedModel(Facts):
@@ -47,11 +47,12 @@ class Evaluate(CountsQuestion):
     """The keys of kind "evaluate".
 
     model : a model.json from `taciturn train` or from a site. Its training has already been charged.
-    by : a category or a boolean of the schema, or "site": also compute a score for each value, or each site.
-    bins : the number of bins of a score between 0 and 1; it must be even. More bins give finer but noisier
-        results.
-    range : for a regression, the public range of the target; values outside are clipped to it.
-    level : the level of all intervals.
+    by : a category or a boolean of the schema, to get a score for each of its values too; or "site", to get
+        a score for each site too.
+    bins : the even number of bins into which scores from 0 to 1 are counted. More bins show more detail, with
+        more noise.
+    range : for a regression, the public range of the target; values outside of the range are clipped to it.
+    level : the confidence level of all intervals.
     """
 
     kind: ClassVar[str] = "evaluate"
@@ -63,7 +64,7 @@ class Evaluate(CountsQuestion):
     level: float = Key(default=0.95, gt=0, lt=1)
 
     def loaded(self, public: PublicTable) -> ModelFile:
-        """The model file, after a check that it has the SHA-256 in the job."""
+        """The model file, after a check that its SHA-256 is the one in the job."""
         return _load(public.folder / self.model.file, self.model.sha256)
 
     def marks(self, public: PublicTable) -> tuple[str, ...]:
@@ -77,12 +78,12 @@ class Evaluate(CountsQuestion):
     def reads(self, public: PublicTable) -> tuple[str, ...]:
         model = self.loaded(public)
         if public.label is None:
-            raise ParameterError("`label` must be given in the job: predictions are compared with it.")
+            raise ParameterError("`label` must be given in the job: predictions are compared with the label.")
         if (model.classes is None) != (public.label.told is None):
-            raise ParameterError("`label` must be of the kind that the model predicts: classes, or a number.")
+            raise ParameterError("`label` must be of the type that the model predicts: class, or number.")
         if (model.classes is None) != (self.range is not None):
             raise ParameterError(
-                "`range` of the target must be given for a regression, and left out otherwise."
+                "`range` of the target must be given for a regression, and left out for a classifier."
             )
         group = self._group(public)
         known = (*model.columns, public.label.column)
@@ -92,7 +93,7 @@ class Evaluate(CountsQuestion):
         return None if self.names_sites else grouping(public, self.by)
 
     def groups(self, public: PublicTable) -> tuple[str, ...]:
-        """The names of the groups."""
+        """The names of the groups; empty without `by`."""
         return public.sites if self.names_sites else groups_of(self._group(public))
 
     def lengths(self, public: PublicTable) -> tuple[int, ...]:
@@ -141,7 +142,7 @@ class Evaluate(CountsQuestion):
     def _summary(
         self, whole: NoisyCounts, model: ModelFile, each: dict[str, NoisyCounts]
     ) -> PrivateScore | RegressionScore:
-        """The score of all units, and of every group."""
+        """The score of all units, with the score of every group in `groups`."""
         if self.range is not None:
             of_numbers = partial(summarise_regression, span=self.range, bins=self.bins, level=self.level)
             numbers = {name: of_numbers(one, open_total=True) for name, one in each.items()}
@@ -177,5 +178,5 @@ def _load(path: Path, sha256: str) -> ModelFile:
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
     if found != sha256:
-        raise DataError(f"{path}: is not the model that the job names: its SHA-256 is {found}.")
+        raise DataError(f"{path}: the file is not the model that the job names; its SHA-256 is {found}.")
     return read_as(ModelFile, path)

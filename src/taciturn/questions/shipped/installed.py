@@ -1,4 +1,4 @@
-"""Programs installed at a site: found by name, and run only if their file has the SHA-256 in the job."""
+"""Programs installed at a site. A job names a program and the SHA-256 of its file; both must match."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def program_digest(name: str) -> str:
     except (ImportError, ValueError):
         spec = None
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        raise ParameterError(f"`program` {name} must be installed here: there is no module {module}.")
+        raise ParameterError(f"`program` {name} must be installed here: Python finds no module {module}.")
     return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
 
 
 def plain_value(value: Any) -> Any:
-    """A result as JSON values; other values as text."""
+    """A result as JSON values; a value that JSON does not have becomes text."""
     if isinstance(value, Mapping):
         return {str(key): plain_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

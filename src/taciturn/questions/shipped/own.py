@@ -1,4 +1,4 @@
-"""program: a user's own program, installed at every site and named by the SHA-256 of its file."""
+"""program: a user's own program, installed at every site and identified by the SHA-256 of its file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ProgramResult(PrivateAnswer):
 
 
 class ProgramQuestion(Question):
-    """A question that a `Program` answers. Every column is turned into numbers."""
+    """A question that a `Program` answers. The cells of every column are turned into numbers."""
 
     columns: Annotated[tuple[Text, ...], LISTED] | None = Key(default=None, min_length=1)
 
@@ -62,7 +62,7 @@ class ProgramQuestion(Question):
         return public.fields(self.columns, "columns")
 
     def width(self, public: PublicTable) -> int:
-        """The number of entries of a row: one per column, but one per declared value for a category."""
+        """The number of entries of a row: one for each declared value of a category, else one per column."""
         if public.schema is None:
             return public.width or 1
         return sum(len(one.feature_names) for one in self.fields(public))
@@ -92,10 +92,10 @@ class AskProgram(ProgramQuestion):
     columns : columns of the schema, in this order; all by default. A category becomes one number for each
         value.
     settings : public keyword arguments for the class.
-    installed : whether the program also has a private half in Python. The owner trusts that code with the
-        rows.
+    installed : whether the program also has a private half in Python. That code sees the rows, so the owner
+        of the rows must trust it.
 
-    The public half runs in a separate process that holds no rows.
+    The public half runs in a separate process that has no rows.
     """
 
     kind: ClassVar[str] = "program"
@@ -111,7 +111,7 @@ class AskProgram(ProgramQuestion):
     def program(self) -> Program:
         private = load_program(self.name, self.sha256, self.settings).private if self.installed else None
         if self.installed and private is None:
-            raise ParameterError(f"`installed` must be left out: {self.name} has no private half of its own.")
+            raise ParameterError(f"`installed` must be left out: {self.name} has no private half in Python.")
         return ProgramApart(self.name, self.sha256, self.settings, private)
 
     def marks(self, public: PublicTable) -> tuple[str, ...]:

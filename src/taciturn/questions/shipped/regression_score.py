@@ -18,12 +18,13 @@ from ..question import NoisyCounts
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionScore(PrivateAnswer):
-    """How good a regression is. All numbers come from one release and include its noise.
+    """How good a regression is. All numbers come from one noisy release.
 
     r2 : 1 - mean squared error / variance of the target.
     mae, rmse : the mean absolute error and the root of the mean squared error, in the target's units.
     unanswered : the share of rows without a target or without a prediction.
-    groups : the same for each site or group, if the job asked for it.
+    groups : a score for each site or group, if the job asked for it.
+
     Targets and predictions are first clipped to the public range. Intervals include noise, sampling error and
     binning error.
     """
@@ -41,7 +42,7 @@ class RegressionScore(PrivateAnswer):
 
     @property
     def worse_than_constant(self) -> bool:
-        """Whether even the upper end of the interval is worse than a constant prediction."""
+        """Whether the whole interval of `r2` is below 0, the value of the best constant prediction."""
         return self.r2.high < 0.0
 
     def table(self) -> list[list[str]]:
@@ -67,12 +68,12 @@ class RegressionScore(PrivateAnswer):
 
 
 def regression_lengths(bins: int) -> tuple[int, ...]:
-    """The lengths of the tables of residuals and of targets; the last cell counts rows without an answer."""
+    """The lengths of the tables of residuals and of targets. Their last cells count the unanswered rows."""
     return 2 * bins + 1, bins + 1
 
 
 def regression_cells(y: Array, predicted: Array, span: tuple[float, float], bins: int) -> NDArray[np.int64]:
-    """The number of the cell of every row in both tables, (rows, 2)."""
+    """For every row, the number of its cell in each of the two tables, as an array (rows, 2)."""
     low, high = span
     silent = ~(np.isfinite(y) & np.isfinite(predicted))
     y, predicted = (np.clip(np.where(silent, low, one), low, high) for one in (y, predicted))
@@ -85,10 +86,10 @@ def regression_cells(y: Array, predicted: Array, span: tuple[float, float], bins
 def summarise_regression(
     found: NoisyCounts, span: tuple[float, float], bins: int, level: float, *, open_total: bool = False
 ) -> RegressionScore:
-    """The score from the noisy counts: means over the midpoints of bins. A value differs from the midpoint of
-    its bin by at most half a bin.
+    """The score from the noisy counts: means over the midpoints of bins.
 
-    With `open_total` the number of units is itself an estimate.
+    A value differs from the midpoint of its bin by at most half a bin width.
+    open_total : whether the number of units is an estimate; otherwise it is public.
     """
     spread, width = Spread(found.sigma, found.units, level), span[1] - span[0]
     step = width / bins
@@ -127,7 +128,7 @@ def _root(squared: Estimate, half: float, most: float) -> Estimate:
 
 
 def _ratio(squared: Estimate, variance: Estimate, step: float) -> Estimate:
-    """R squared. Its interval combines the worst ends of two intervals, so it is wider than needed."""
+    """R squared. Its interval combines the worst ends of the intervals of both numbers: wider than needed."""
     if not variance.value > 0:
         return Estimate(math.nan, -math.inf, 1.0)
     error, spread = _root(squared, step / 2, math.inf), _root(variance, step / 2, math.inf)

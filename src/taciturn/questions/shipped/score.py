@@ -44,17 +44,19 @@ class ThresholdRow:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateScore(PrivateAnswer):
-    """How good a classifier is. All numbers come from one release and include its noise.
+    """How good a classifier is. All numbers come from one noisy release.
 
-    accuracy, auc : with intervals that include the noise and the sampling error. With several classes, the
-        AUC is the mean over the classes, each against the rest. Its interval also includes the binning error.
-    brier, log_loss : for two classes only. For the log loss, the middle of its bin replaces each score.
+    accuracy, auc : with intervals that include the noise and the sampling error. The interval of the AUC also
+        includes the binning error. With more than two classes, the AUC is the mean of the AUCs of each class
+        against the rest.
+    brier, log_loss : for two classes only. The log loss is computed from the midpoints of the scores' bins.
     confusion : the number of rows of each class (down) that were predicted to be in each class (across),
-        never below 0. At the requested level, the noise moves an entry by at most `margin`.
-    calibration : the points of the calibration curve of each class (with two classes: of the second).
-    thresholds : for two classes only, sensitivity and so on at some thresholds.
+        never below 0. At the requested confidence level, the noise moves an entry by at most `margin`.
+    calibration : the points of the calibration curve of each class; with two classes, only of the second.
+    thresholds : for two classes only, sensitivity, specificity, precision and the flagged share at some
+        thresholds.
     unanswered : the share of rows with an undeclared label or without a prediction.
-    groups : the same for each site or group, if the job asked for it.
+    groups : a score for each site or group, if the job asked for it.
     """
 
     classes: tuple[Any, ...]
@@ -84,7 +86,7 @@ class PrivateScore(PrivateAnswer):
 
     @property
     def worse_than_constant(self) -> bool:
-        """Whether even the upper end of the interval is worse than a constant prediction."""
+        """Whether the whole interval of the accuracy is below `constant`, or that of the AUC below 1/2."""
         return self.accuracy.high < self.constant or self.auc.high < 0.5
 
     def table(self) -> list[list[str]]:
@@ -163,7 +165,7 @@ def score_lengths(classes: int, bins: int) -> tuple[int, ...]:
 
 
 def score_cells(truth: NDArray[np.int64], scores: Array, bins: int) -> NDArray[np.int64]:
-    """The number of the cell of every row in every table, (rows, tables)."""
+    """For every row, the number of its cell in each table, as an array (rows, tables)."""
     place = np.clip(np.ceil(scores * bins).astype(np.int64) - 1, 0, bins - 1)
     if scores.shape[1] == 1:
         return np.asarray(truth[:, None] * bins + place)
@@ -176,7 +178,10 @@ def score_cells(truth: NDArray[np.int64], scores: Array, bins: int) -> NDArray[n
 def summarise(
     found: NoisyCounts, classes: tuple[Any, ...], bins: int, level: float, *, open_total: bool = False
 ) -> PrivateScore:
-    """The score from the noisy counts; with `open_total` the number of units is an estimate too."""
+    """The score from the noisy counts.
+
+    open_total : whether the number of units is an estimate; otherwise it is public.
+    """
     spread, K = Spread(found.sigma, found.units, level), len(classes)
     if K == 2:
         table = found.tables[0]
@@ -241,7 +246,7 @@ def _mean(
 
 
 def _threshold(table: Array, k: int, bins: int, spread: Spread) -> ThresholdRow:
-    """The figures if scores in bin k and above count as the second class."""
+    """The figures if rows with a score in bin k or a higher bin are predicted to be in the second class."""
     cells, label = np.tile(np.arange(bins), 3), np.repeat([0, 1, 2], bins)
     above = (cells >= k) & (label < 2)
 
@@ -258,7 +263,7 @@ def _threshold(table: Array, k: int, bins: int, spread: Spread) -> ThresholdRow:
 
 
 def _auc(table: Array, bins: int, spread: Spread) -> Estimate:
-    """P(score of a row of the class > score of another row); two rows in one bin count one half."""
+    """P(score of a row of the class > score of a row of the rest); two rows in one bin count one half."""
     rest, mine = table[:bins], table[bins : 2 * bins]
     P, Q = float(mine.sum()), float(rest.sum())
     least = 2 * spread.sigma * math.sqrt(bins)

@@ -1,8 +1,8 @@
 """survival: Kaplan-Meier curves and life tables by group, and the log-rank test, from one table of counts.
 
 Every unit is in exactly one cell, (group, event or censored, time interval). A question with one table of
-counts needs the least noise. A unit with an unreadable time or event is counted in a separate cell and left
-out of the curves.
+counts needs less noise than a question with several tables. A unit with an unreadable time or event is
+counted in a separate cell and left out of the curves.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .survival_curves import PrivateSurvival, estimate_curves
 class Survival(CountsQuestion):
     """The keys of kind "survival".
 
-    time : a number of the schema with a range from 0: how long each unit was observed. A unit that was
-        observed for longer than this range counts as censored at its end.
+    time : a number of the schema whose range starts at 0: how long each unit was observed. A unit that was
+        observed beyond the end of this range counts as censored at the end of the range.
     event : a boolean of the schema: whether the observation ended with the event (true) or by censoring.
-    by : a category or a boolean of the schema: a curve for each of its values, and a log-rank test.
+    by : a category or a boolean of the schema, to get a curve for each of its values and a log-rank test.
     bins : the number of time intervals, of equal length.
-    times : instead of `bins`, the ends of the intervals, in increasing order up to the end of the range.
-    level : the level of all confidence bands.
+    times : instead of `bins`, the ends of the intervals, in increasing order up to the end of time's range.
+    level : the confidence level of all bands.
     """
 
     kind: ClassVar[str] = "survival"

@@ -1,12 +1,12 @@
 """PrivateSurvival: survival curves from noisy counts of events and censorings in intervals of time.
 
-    n_j = units observed at the start of interval j,  c_j censored in it,  d_j events in it
+    n_j = units observed at the start of interval j,  c_j = censorings and d_j = events in interval j
     S_j = prod_{k <= j} (1 - d_k / n_k)           Kaplan-Meier, with times moved to the end of their interval
 
-Confidence bands come from simulations. They draw samples from the noisy counts (with negative counts set to
-0), and noise, whose standard deviation is public. Lower bands also allow for censoring at the start of each
-interval, with n_k - c_k in place of n_k. The log-rank test draws samples and noise under the hypothesis that
-all groups have the pooled hazards.
+Confidence bands come from simulations, which draw samples from the noisy counts (with negative counts set to
+0) and add noise with the public standard deviation. A censored unit may have left at the start of its
+interval; so lower bands also allow for n_k - c_k in place of n_k. The log-rank test simulates samples and
+noise under the hypothesis that all groups have the pooled hazards.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SurvivalCurve:
     """The survival curve of one group, estimated from noisy counts.
 
     times : the ends of the intervals. survival : S at the end of each interval.
-    at_risk, events, censored : the life table, with negative counts set to 0.
+    at_risk, events, censored : n_j, d_j and c_j of each interval, with negative counts set to 0.
     """
 
     times: Array
@@ -47,8 +47,8 @@ class SurvivalCurve:
         """The end of the interval in which S falls to 1/2; NaN if S stays above 1/2.
 
         The confidence interval begins at the start of the interval in which the lower band falls to 1/2. It
-        ends at the end of the interval in which the upper band falls to 1/2. The time of an event within an
-        interval is not known.
+        ends at the end of the interval in which the upper band falls to 1/2. (The time of an event within its
+        interval is not known.)
         """
         ends = self.times.tolist()
 
@@ -74,10 +74,10 @@ class SurvivalCurve:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateSurvival(PrivateAnswer):
-    """Survival of all units, and of each group; `survival["treated"].survival` and so on.
+    """The survival curves of all units (`all`) and of each group, for example `found["treated"].survival`.
 
     p_value : the p-value of the log-rank test that all groups have the same hazards. It accounts for the
-        noise. None without groups.
+        noise. None with fewer than two groups.
     """
 
     all: SurvivalCurve
@@ -135,7 +135,7 @@ def estimate_curves(
 ) -> PrivateSurvival:
     """Curves of all units and of each group. `tables` has one row of noisy counts for each group.
 
-    With groups, an additional last row counts the units outside all groups.
+    If there are groups, `tables` has one more row at its end: the units whose group cannot be read.
     """
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(tables.tobytes()).digest()[:8], "big"))
     sigma, times = found.sigma, edges[1:]
@@ -175,7 +175,7 @@ def _parts(counts: Array) -> tuple[Array, Array]:
 def _curve(
     counts: Array, sigma: float, times: Array, level: float, rng: np.random.Generator
 ) -> SurvivalCurve:
-    """A curve with its confidence band: how far simulated samples and simulated noise move the estimate."""
+    """A curve. Its confidence band shows how far simulated samples and simulated noise move the estimate."""
     split, units = counts[:-1], max(round(float(counts.sum())), 1)
     kept = clean(counts, units)
     drawn = rng.multinomial(units, kept / kept.sum(), size=_DRAWS) + sigma * rng.standard_normal(
@@ -189,7 +189,7 @@ def _curve(
     low = np.clip(value - np.maximum(above, 0.0) - early, 0.0, 1.0)
     high = np.clip(value - np.minimum(below, 0.0), 0.0, 1.0)
     drowned = at_risk(split) <= 2 * sigma * np.sqrt(2.0 * np.arange(len(times), 0, -1) + 1)
-    lost = np.logical_or.accumulate(drowned)  # from the first interval in which noise exceeds n_j: no bound
+    lost = np.logical_or.accumulate(drowned)  # no bound from the first interval in which noise may exceed n_j
     low = np.where(lost, 0.0, low)
     high = np.where(lost, np.minimum.accumulate(np.where(lost, 1.0, high)), high)
     low, high = np.minimum.accumulate(np.minimum(low, value)), np.maximum(high, value)
@@ -199,9 +199,10 @@ def _curve(
 
 
 def _log_rank(split: Array, sigma: float, rng: np.random.Generator) -> tuple[float, float]:
-    """The log-rank statistic, and its p-value: the share of simulations under equal hazards that reach it.
+    """(statistic, p-value) of the log-rank test.
 
-    The statistic uses all groups except the last: the excess events of all groups add up to 0.
+    The p-value is the share of simulations with equal hazards whose statistic is at least as large. The
+    statistic leaves out the last group, because the excess events of all groups add up to 0.
     """
     kept = np.maximum(split, 0.0)
     sizes = np.maximum(np.rint(kept.sum(axis=1)), 1).astype(np.int64)
@@ -227,7 +228,7 @@ def _excess(split: Array) -> Array:
 
 
 def _equal_hazards(kept: Array) -> Array:
-    """The probability of every cell in each group, for pooled hazards and each group's own censoring."""
+    """The probability of each cell in each group, if all have the pooled hazards and their own censoring."""
     n, (d, c) = at_risk(kept), _parts(kept)
     hazard = np.clip(d.sum(axis=0) / np.maximum(n.sum(axis=0), 1e-9), 0.0, 1.0)
     leaving = np.clip(c / np.maximum(n - d, 1e-9), 0.0, 1.0)
