@@ -77,7 +77,7 @@ def test_disconnected_names_the_components_and_the_fix():
         Graph.from_edges([(0, 1), (2, 3)])
     assert str(caught.value) == (
         "`edges` must connect all 4 sites; got 2 components: {0, 1}; {2, 3}. "
-        "Add a link between them: sites in different components can never agree."
+        "Add links between the components: sites in different components can never agree."
     )
     with pytest.raises(GraphError, match=r"got 5 components: .*; and 1 more\."):
         Graph(6, ((0, 1),))
@@ -117,7 +117,7 @@ def test_a_graph_is_taken_as_it_is_and_one_of_networkx_by_its_order():
     assert Graph.of(ring) is ring and Graph.of(ring, 4) is ring
     assert Graph.of(ring.to_networkx(), 4).edges == ring.edges
     for graph in (ring, ring.to_networkx()):
-        with pytest.raises(GraphError, match="`graph` must have one node per site, 5; got 4"):
+        with pytest.raises(GraphError, match="`graph` must have 5 nodes, one per site; got 4"):
             Graph.of(graph, 5)
     with pytest.raises(ParameterError, match="`graph` must be one of complete, ring, star, path; got 'mesh'"):
         Graph.of("mesh", 4)

@@ -108,7 +108,7 @@ def test_any_callable_with_bounded_is_a_schedule():
     assert (
         schedules.tabulate("eta", schedules.per_site("eta", Steps(), 2), 3).tolist() == [[1.0, 2.0, 3.0]] * 2
     )
-    with pytest.raises(ParameterError, match="type Steps has no JSON form; use `Table`"):
+    with pytest.raises(ParameterError, match="type Steps cannot be written as JSON; use a `Table`"):
         schedules.to_dict(Steps())
 
 

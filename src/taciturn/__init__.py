@@ -1,6 +1,6 @@
 """Private decentralised learning: sites that may not share data agree on one model.
 
-The public names are loaded when they are first used, so that the command line starts at once.
+The module of a public name is loaded when the name is first used, so that the command line starts quickly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m taciturn`: the same as `taciturn`."""
+"""`python -m taciturn` runs the command `taciturn`."""
 
 from .cli import main
 

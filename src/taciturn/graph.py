@@ -1,4 +1,4 @@
-"""Graph: which sites exchange messages. Immutable, undirected, simple and connected."""
+"""The graph of a network: which sites exchange messages. A `Graph` is undirected, simple and connected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     NxGraph = nx.Graph[Any]
 
 FAMILIES = ("complete", "ring", "star", "path")
-"""Families of graphs that need only the number of sites."""
+"""The names of the families of graphs that are determined by the number of sites."""
 
 GraphLike: TypeAlias = "Graph | str | NxGraph"
 """A graph, the name of a family, or a networkx graph."""
@@ -47,19 +47,19 @@ class Graph:
 
     @classmethod
     def complete(cls, n: int) -> Graph:
-        """Every site is linked to every other; a network of one site has no links."""
+        """Every site is linked to every other site; a network of one site has no links."""
         n = checks.whole("n", n, least=1)
         return cls(n, tuple((i, j) for i in range(n) for j in range(i + 1, n)), "complete")
 
     @classmethod
     def ring(cls, n: int) -> Graph:
-        """Each site is linked to the two beside it."""
+        """Each site is linked to the next site, and the last site to the first."""
         n = checks.whole("n", n, least=3)
         return cls(n, tuple((i, (i + 1) % n) for i in range(n)), "ring")
 
     @classmethod
     def path(cls, n: int) -> Graph:
-        """A ring with one link cut."""
+        """Each site is linked to the next site; the last site and the first are not linked."""
         n = checks.whole("n", n, least=2)
         return cls(n, tuple((i, i + 1) for i in range(n - 1)), "path")
 
@@ -71,7 +71,7 @@ class Graph:
 
     @classmethod
     def grid(cls, rows: int, columns: int) -> Graph:
-        """Sites on a rectangle, numbered row by row."""
+        """Sites on a rectangular grid, numbered row by row, each linked to the sites next to it."""
         rows, columns = checks.whole("rows", rows, least=1), checks.whole("columns", columns, least=1)
         right = [(r * columns + c, r * columns + c + 1) for r in range(rows) for c in range(columns - 1)]
         down = [(r * columns + c, (r + 1) * columns + c) for r in range(rows - 1) for c in range(columns)]
@@ -87,7 +87,7 @@ class Graph:
 
     @classmethod
     def erdos_renyi(cls, n: int, p: float, *, seed: int) -> Graph:
-        """Each pair is linked with probability p; a disconnected graph is refused."""
+        """Each pair of sites is linked with probability p; an error is raised if not all are connected."""
         n = checks.whole("n", n, least=2)
         if p != 1:
             p = checks.probability("p", p)
@@ -97,6 +97,8 @@ class Graph:
     def of(cls, graph: GraphLike, n: int | None = None) -> Graph:
         """A graph from a `Graph`, the name of a family, or a networkx graph; `n` is the number of sites.
 
+        A "ring" of two sites is a path.
+
         >>> Graph.of("ring", 5) == Graph.ring(5)
         True
         """
@@ -104,7 +106,7 @@ class Graph:
             graph = cls.from_networkx(graph)
         if isinstance(graph, Graph):
             if n is not None and graph.n != n:
-                raise GraphError(f"`graph` must have one node per site, {n}; got {graph.n}.")
+                raise GraphError(f"`graph` must have {n} nodes, one per site; got {graph.n}.")
             return graph
         family = checks.choice("graph", graph, FAMILIES)
         if n is None:
@@ -199,7 +201,7 @@ def _check_connected(n: int, graph: NxGraph) -> None:
         more = f"; and {len(components) - 4} more" if len(components) > 4 else ""
         raise GraphError(
             f"`edges` must connect all {n} sites; got {len(components)} components: {named}{more}. "
-            "Add a link between them: sites in different components can never agree."
+            "Add links between the components: sites in different components can never agree."
         )
 
 

@@ -1,4 +1,4 @@
-"""Randomness: a keyed CSPRNG without a seed for real runs; seeded streams for simulations."""
+"""Random numbers: a cryptographic generator without a seed for real runs, seeded streams for simulations."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Streams(Protocol):
     simulated: ClassVar[bool]
 
     def generator(self, *, repeat: int, site: int, purpose: Purpose, t: int) -> np.random.Generator:
-        """Return a generator for one repeat, site, purpose and round; use it before asking for the next."""
+        """Return a generator for one repeat, site, purpose and round. The next call may reset it."""
         ...
 
 
 class SeededStreams:
-    """A draw is a pure function of (seed, repeat, site, purpose, t). It is replayable, so never private.
+    """A draw is a pure function of (seed, repeat, site, purpose, t); so the noise gives no privacy.
 
     Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The generator
     is Philox. The first four values determine its key, and the round determines its counter. Only one thread
-    may use the generators of a site. `vectors` draws for many sites at once; the vectors are independent.
+    may use the generators of a site. `vectors` draws independent vectors for many sites at once.
     """
 
     simulated: ClassVar[bool] = True
@@ -48,11 +48,11 @@ class SeededStreams:
     def vectors(
         self, purpose: Purpose, t: int, sites: NDArray[np.int64], scales: Array, out: Array, *, directed: bool
     ) -> None:
-        """Fill `out`, (sites, repeats, d), with Gaussian noise; `scales` has the std of each site.
+        """Fill `out`, (sites, repeats, d), with Gaussian noise; `scales` has one standard deviation per site.
 
-        With `directed`, the noise is norm noise, and `scales` has the rate of each site.
+        With `directed`, the noise is norm noise (`NormNoise`), and `scales` has the rate of each site.
         """
-        from .kernels.philox import draw_vectors  # loads numba, which is slow: only when it is needed
+        from .kernels.philox import draw_vectors  # imported late: this loads numba, which is slow
 
         draw_vectors(self._key, _PURPOSES[purpose], t, sites, directed, scales, out)
 
@@ -73,11 +73,11 @@ class SeededStreams:
 
 
 class _ProcessKey:
-    """256 bits from the operating system, one key per process, drawn again after a fork.
+    """A key of 256 bits from the operating system. Each process has one; a forked child draws a new key.
 
-    If a machine image is resumed twice, both copies have the same key and the same counter, and no hook
-    reports it. They must not add the same noise to different messages, because the noise would cancel in the
-    difference. So every derived key also takes fresh bytes from the operating system, and the time.
+    If a machine image is resumed twice, both copies have the same key and the same counter, and neither copy
+    can notice it. If both added the same noise to different messages, the noise would cancel in the
+    difference. So every derived key also depends on fresh bytes from the operating system and on the time.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class _ProcessKey:
         self._renew()
 
     def derive(self) -> int:
-        """Return a unique key: counter and fresh bytes, hashed under the process's key."""
+        """Return a unique key: a counter, the time and fresh bytes, hashed under the process's key."""
         with self._lock:
             count, key = next(self._counter), self._key
         fresh = count.to_bytes(16, "little") + time.time_ns().to_bytes(16, "little") + os.urandom(32)
@@ -106,7 +106,7 @@ _PROCESS_KEY = _ProcessKey()
 
 
 class SecureStreams:
-    """ChaCha20 under a fresh 256-bit key for every (repeat, site, purpose, t). There is no seed to pass."""
+    """ChaCha20 under a new 256-bit key in every call of `generator`. There is no seed."""
 
     simulated: ClassVar[bool] = False
 
@@ -115,5 +115,5 @@ class SecureStreams:
 
 
 def streams_of(seed: int | None) -> Streams:
-    """Secret streams; with a seed, the reproducible streams of a simulation."""
+    """The secret streams of a real run if `seed` is None, else the reproducible streams of a simulation."""
     return SecureStreams() if seed is None else SeededStreams(seed)

@@ -16,7 +16,7 @@ from .core.errors import ParameterError
 
 @runtime_checkable
 class Schedule(Protocol):
-    """A positive number for every round, fixed before the run; it is public."""
+    """A positive number for every round. A schedule is public, and it is fixed before the run."""
 
     def __call__(self, t: int) -> float:
         """Return the value in round t = 1, 2, ..."""
@@ -53,7 +53,8 @@ class Constant:
 class Geometric:
     """s(t) = min(start * ratio**(t - 1), cap)
 
-    If ratio > 1 and there is no cap, s(t) grows without bound, and M-ADMM may stop before the optimum.
+    If ratio > 1 and there is no cap, s(t) grows without bound. The method `MADMM` may then stall before it
+    reaches the optimum.
 
     >>> Geometric(0.5, 2.0)(3)
     2.0
@@ -87,7 +88,7 @@ class Geometric:
 
 @dataclass(frozen=True, init=False)
 class Table:
-    """s(t) = values[t - 1]; after the end of the table, the last value.
+    """s(t) = values[t - 1]; after the end of the table, s(t) is the last value.
 
     >>> Table([0.5, 0.6])(1), Table([0.5, 0.6])(9)
     (0.5, 0.6)
@@ -110,13 +111,13 @@ class Table:
 
 
 SCHEDULES: dict[str, Any] = {"constant": Constant, "geometric": Geometric, "table": Table}
-"""The schedules by their kind."""
+"""The class of each kind of schedule, by the name of the kind in JSON and TOML."""
 
 ScheduleLike = float | Schedule
-"""A number (held constant) or a schedule."""
+"""A schedule, or a number that holds in all rounds."""
 
 PerSite = ScheduleLike | Sequence[ScheduleLike]
-"""One schedule for all sites, or a list with one for each."""
+"""One schedule for all sites, or a list with one schedule for each site."""
 
 
 def as_schedule(name: str, spec: Any) -> Schedule:
@@ -127,7 +128,7 @@ def as_schedule(name: str, spec: Any) -> Schedule:
 
 
 def per_site(name: str, spec: Any, sites: int) -> tuple[Schedule, ...]:
-    """Spread a number, a schedule or a list of them over the sites."""
+    """One schedule per site, from a number or a schedule for all sites, or from a list of one per site."""
     if isinstance(spec, Sequence | np.ndarray) and not isinstance(spec, str | bytes):
         if len(spec) != sites:
             raise ParameterError(f"`{name}` must have one entry per site, {sites}; got {len(spec)}.")
@@ -136,7 +137,7 @@ def per_site(name: str, spec: Any, sites: int) -> tuple[Schedule, ...]:
 
 
 def tabulate(name: str, schedules: Sequence[Schedule], rounds: int) -> NDArray[np.float64]:
-    """Values for every site and round, (sites, rounds), checked to be finite and above 0."""
+    """The values of all schedules in all rounds, (sites, rounds). Each must be finite and above 0."""
     rows: dict[int, NDArray[np.float64]] = {}
     for schedule in schedules:
         if id(schedule) not in rows:
@@ -152,7 +153,7 @@ def tabulate(name: str, schedules: Sequence[Schedule], rounds: int) -> NDArray[n
 
 
 def to_dict(schedule: Schedule) -> float | dict[str, Any]:
-    """A schedule as it is written in JSON and TOML: a number, or a table that names its kind.
+    """A schedule as JSON and TOML files write it: a number, or a table that names the kind of the schedule.
 
     >>> to_dict(Constant(0.5)), to_dict(Geometric(0.5, 1.04))
     (0.5, {'kind': 'geometric', 'start': 0.5, 'ratio': 1.04})
@@ -161,7 +162,9 @@ def to_dict(schedule: Schedule) -> float | dict[str, Any]:
         return schedule.value
     kind = next((name for name, made in SCHEDULES.items() if isinstance(schedule, made)), None)
     if kind is None:
-        raise ParameterError(f"a schedule of type {type(schedule).__name__} has no JSON form; use `Table`.")
+        raise ParameterError(
+            f"a schedule of type {type(schedule).__name__} cannot be written as JSON; use a `Table`."
+        )
     given = {name: value for name, value in vars(schedule).items() if value is not None}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
     return {"kind": kind, **plain}
@@ -188,19 +191,21 @@ def from_dict(entry: Any) -> Schedule:
 
 
 def trim_repeats(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
-    """A table of positive numbers without the repeats at its end: (0.5, 0.6, 0.6, 0.6) -> (0.5, 0.6).
+    """A table of positive numbers, in which the last number is not repeated: (0.5, 0.6, 0.6) -> (0.5, 0.6).
 
     >>> trim_repeats("penalty", [0.5, 0.6, 0.6])
     (0.5, 0.6)
     """
     table = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if table.ndim != 1 or table.size == 0:
-        raise ParameterError(f"`{name}` must be a number, or one per round; got shape {table.shape}.")
+        raise ParameterError(
+            f"`{name}` must be a number, or a list of one number per round; got shape {table.shape}."
+        )
     bad = ~((table >= checks.LEAST) & (table <= checks.MOST))
     if bad.any():
         t = int(np.argmax(bad))
         raise ParameterError(
-            f"`{name}` must stay within {checks.LEAST:g} and {checks.MOST:g}; got {table[t]:g} at t={t + 1}."
+            f"`{name}` must stay between {checks.LEAST:g} and {checks.MOST:g}; got {table[t]:g} at t={t + 1}."
         )
     changes = np.flatnonzero(table[1:] != table[:-1])
     return tuple(table[: changes[-1] + 2 if changes.size else 1].tolist())

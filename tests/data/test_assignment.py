@@ -28,7 +28,7 @@ def test_labels_of_any_kind_name_the_sites():
     ("labels", "words"),
     [
         (["a"] * 3, "for each of 4 rows"),
-        ([1.0, 2.0, np.nan, 1.0], "some are missing"),
+        ([1.0, 2.0, np.nan, 1.0], "some entries are missing"),
         (np.array(["a", None, "b", "a"], dtype=object), "values of one type"),
     ],
 )
@@ -39,7 +39,7 @@ def test_invalid_site_labels_are_refused(labels, words):
 
 def test_the_graph_must_fit_the_sites():
     assert assign_sites(9, None, 3, tt.Graph.star(3), 0).graph == tt.Graph.star(3)
-    with pytest.raises(ParameterError, match="one node per site, 3; got 4"):
+    with pytest.raises(ParameterError, match="must have 3 nodes, one per site; got 4"):
         assign_sites(9, None, 3, tt.Graph.ring(4), 0)
     with pytest.raises(ParameterError, match="`graph` must be one of"):
         assign_sites(9, None, 3, "mesh", 0)

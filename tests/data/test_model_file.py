@@ -41,7 +41,7 @@ def test_rows_are_those_of_the_encoder_that_it_was_fitted_with(options):
 
 def test_a_constant_inside_the_bound_is_the_last_feature():
     entries = ENTRIES | {"encoding": {"intercept": True}}
-    with pytest.raises(ValueError, match="`features` must be the features of the `schema`"):
+    with pytest.raises(ValueError, match="`features` must be the features that `schema`"):
         ModelFile.model_validate(entries)
     entries |= {"features": [*ENTRIES["features"], "intercept"], "coef": [[1.0, -2.0, 0.1, 0.7]]}
     rows = ModelFile.model_validate(entries).rows({"age": [50], "sex": ["m"]})

@@ -91,7 +91,7 @@ def test_certificate_says_that_it_was_simulated(problem, ring):
 
 
 def test_wrong_number_of_sites(problem):
-    with pytest.raises(ParameterError, match="`graph` must have one node per site, 5; got 4"):
+    with pytest.raises(ParameterError, match="`graph` must have 5 nodes, one per site; got 4"):
         tt.simulate(problem, tt.Graph.ring(4), PP, rounds=2)
 
 

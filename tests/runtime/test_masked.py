@@ -152,7 +152,7 @@ def test_persons_count_once_wherever_their_rows_are():
         ({"start": "random"}, "`start` must be 'zeros'"),
         ({"rounds": 2}, "`rounds` must be at least 3"),
         ({"method": tt.MaskedDescent(colluding=4)}, "`colluding` must be below the number of sites, 4"),
-        ({"graph": tt.Graph.ring(5)}, "`graph` must have one node per site"),
+        ({"graph": tt.Graph.ring(5)}, "`graph` must have . nodes, one per site"),
         ({"seed": -1}, "`seed`"),
     ],
 )

@@ -1,7 +1,8 @@
-"""The ancestors of this process, as unique entries, because the system reuses process numbers.
+"""The ancestors of this process: its parent, the parent of that process, and so on.
 
-The ancestors are read when the package is loaded. So a worker process knows later which process started it,
-even if that process was killed in the meantime.
+A process is named by an entry that has its start time, because the system reuses process numbers. The
+ancestors are read when the package is loaded, so that a worker process knows later which process started the
+worker, even if that process was killed in the meantime.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class _Process(NamedTuple):
 
 
 def process_entry(pid: int) -> str:
-    """The entry of a process: its number, its start time, and the PID namespace of the number."""
+    """The entry of a process: its number (PID), its start time, and the number of its PID namespace."""
     about = _look_up(pid)
     started = about.started if about else "unknown"
     try:
@@ -39,7 +40,7 @@ def is_gone(entry: str) -> bool:
 
 
 def clock() -> int:
-    """The current time, in the unit of the start times in entries."""
+    """The current time, on the clock that the start times in entries refer to."""
     if os.path.exists(f"{PROC}/self/stat"):
         since_boot = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
         return time.clock_gettime_ns(since_boot) * os.sysconf("SC_CLK_TCK") // 10**9
@@ -47,13 +48,16 @@ def clock() -> int:
 
 
 def is_started(entry: str, moment: int) -> bool:
-    """Whether the process of an entry had started at `moment` (a time of `clock`); True if unknown."""
+    """Whether the process of an entry had started at `moment` (see `clock`); True if its start is unknown."""
     started = entry.split("-")[1]
     return not started.isdigit() or int(started) <= moment
 
 
 def lineage() -> list[tuple[str, str]] | None:
-    """Pairs (ancestor, its child in the chain), at the start and now, nearest first; None if unknown."""
+    """Pairs (ancestor, its child in the chain): the chain when this process began, then the present chain.
+
+    In each chain the nearest ancestor comes first. The result is None if the ancestors are unknown.
+    """
     now = ancestors()
     if now is None:
         return None
@@ -72,13 +76,13 @@ def _without_fork_server(chain: list[str]) -> list[str]:
 
 
 def _asked_to_start() -> Any:
-    """The process that started this process through multiprocessing; None if it was started differently."""
+    """The process that started this one through multiprocessing; None if multiprocessing did not start it."""
     module = sys.modules.get("multiprocessing.process")
     return None if module is None else module.parent_process()
 
 
 def has_children() -> bool:
-    """Whether child processes of this process are running, apart from Python's resource tracker."""
+    """Whether this process has running children other than Python's resource tracker; False without /proc."""
     for name in os.listdir(PROC) if os.path.exists(f"{PROC}/self/stat") else ():
         about = _look_up(int(name)) if name.isdigit() else None
         if about is not None and about.parent == os.getpid():
@@ -90,7 +94,7 @@ def has_children() -> bool:
 
 
 def ancestors() -> list[str] | None:
-    """The entries of the ancestors, nearest first; None if they cannot be determined."""
+    """The entries of the ancestors, nearest ancestor first; None if this process cannot be looked up."""
     about, found = _look_up(os.getpid()), []
     if about is None:
         return None
@@ -101,7 +105,7 @@ def ancestors() -> list[str] | None:
 
 
 def _look_up(pid: int) -> _Process | None:
-    """The parent of a process and its start time; None if the process does not exist or is hidden."""
+    """The parent and the start time of a process; None if the process does not exist or is hidden."""
     try:
         with open(f"{PROC}/{pid}/stat", encoding="utf-8", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()
@@ -128,7 +132,7 @@ _inherited: list[Any] = [None]
 
 
 def remember_ancestors() -> None:
-    """Fill `ancestors_at_start`. It is called when the package is loaded, and in each forked child."""
+    """Fill `ancestors_at_start`. This is called when the package is loaded, and in each forked child."""
     if os.path.exists(f"{PROC}/self/stat"):
         known = [process_entry(os.getppid()), *ancestors_at_start] if ancestors_at_start else ancestors()
         ancestors_at_start[:] = known or []

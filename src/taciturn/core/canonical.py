@@ -1,4 +1,4 @@
-"""Facts as JSON: a unique text for each value, its SHA-256, and values that every JSON reader accepts."""
+"""Facts as JSON: one text for each value, the text's SHA-256, and values that every JSON reader accepts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def canonical(value: Any) -> str:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of the canonical text, in hexadecimal."""
+    """The SHA-256 of the canonical JSON text of a value, in hexadecimal."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def plain(value: Any) -> Any:
-    """Facts as mappings, lists, text and finite numbers; infinity is the text "inf", not-a-number is null."""
+    """Facts as mappings, lists, texts and finite numbers; infinity becomes "inf" or "-inf", NaN None."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if is_dataclass(value) and not isinstance(value, type):

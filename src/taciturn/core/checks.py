@@ -1,4 +1,4 @@
-"""Parameter checks. A check returns the value in its proper type, or raises a one-line error."""
+"""Parameter checks. Each check returns the value, converted to its type, or raises a one-line error."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def is_large_delta(delta: float, units: int) -> bool:
 
 
 def usual_delta(value: Any, units: int, *, insisted: bool) -> float:
-    """The checked delta; 0 means pure epsilon-DP. A delta above 1/units is refused unless `insisted`.
+    """The checked delta; 0 means pure epsilon-DP. A delta above 1/units, or from 0.5, needs `insisted`.
 
     If `value` is None, delta is the smaller of 0.1/units and 1e-5.
     """
@@ -91,7 +91,7 @@ def whole(name: str, value: Any, *, least: int = 0) -> int:
 
 
 def among_sites(name: str, value: Any, sites: int, *, least: int = 0) -> int:
-    """A whole number below the number of sites."""
+    """A whole number that is at least `least` and below the number of sites."""
     number = whole(name, value, least=least)
     if number >= sites:
         raise ParameterError(f"`{name}` must be below the number of sites, {sites}; got {number}.")

@@ -1,7 +1,7 @@
 """Everything that `taciturn` raises or warns about.
 
     TaciturnError
-    ├── ParameterError (ValueError)     a parameter is out of its range; states its value and the fix
+    ├── ParameterError (ValueError)     a parameter is invalid; the message has its value and the fix
     │   ├── GraphError                  not a connected simple graph
     │   └── DataError                   the features or labels cannot be used as they are
     ├── NotConverged                    the solver missed its tolerance; the round is charged, but not sent
@@ -9,22 +9,22 @@
     ├── BudgetExceeded                  the charge would exceed a budget; nothing was released
     ├── LedgerError                     the ledger on disk was altered, or is held by another process
     ├── CertificateError                a certificate's numbers do not follow from its facts
-    ├── DataUnavailable                 a public data set was not found; lists what was tried
-    ├── MissingExtra (ImportError)      an optional dependency is missing; gives the install command
-    ├── SiteError                       a real site cannot continue; state is kept and the run can resume
+    ├── DataUnavailable                 a public data set was not found; the message lists what was tried
+    ├── MissingExtra (ImportError)      a dependency is missing; the message has the install command
+    ├── SiteError                       a real site cannot continue; its state is kept
     │   ├── WrongFiles                  job.toml, site.toml, a key or the file of rows is invalid
     │   ├── NeighbourFailed             another site is silent or dishonest; try again later
     │   ├── RunOver                     the solver failed, or the run was ended without a model
     │   ├── StateLost                   the site's state was lost, rolled back or copied; no more releases
     │   └── Contradiction               a site signed two frames that contradict each other; the run is over
-    ├── Stopped                         Ctrl-C in the middle of a run; states the cost so far
-    └── WorkerLost                      a cluster's worker is gone; a run with a checkpoint can resume
+    ├── Stopped                         Ctrl-C in the middle of a run; the message states the cost so far
+    └── WorkerLost                      a worker of a cluster is gone; a run with a checkpoint can resume
 
     TaciturnWarning (UserWarning)
-    ├── PrivacyLeakWarning              a bound was taken from the data; no certificate covers that
+    ├── PrivacyLeakWarning              a bound was computed from the data, which no certificate covers
     ├── BudgetTooSmallWarning           at this budget the noise is larger than the signal
-    ├── ClippedRowsWarning              many rows are longer than `data_norm`; only in fits without privacy
-    └── EmptyRowsWarning                many rows count as zeros; only in fits without privacy
+    ├── ClippedRowsWarning              many rows have a norm above `data_norm`; in fits without privacy
+    └── EmptyRowsWarning                many rows were replaced by zeros; in fits without privacy
 
 Messages quote parameters, never data: an error message that quotes data would be a release. Each message is
 one line; `DataUnavailable` adds a line for every place that was tried. Line breaks and control characters in
@@ -37,25 +37,25 @@ _LONGEST = 2000
 
 
 class ExitCode(IntEnum):
-    """The exit codes. After an exit code in `NOT_AGAIN`, running the same command again does not help."""
+    """The exit codes. After an exit code in `NOT_AGAIN`, it does not help to run the same command again."""
 
     DONE = 0
-    """The command finished, or SIGTERM stopped it; the same command then continues."""
+    """The command finished, or SIGTERM stopped a site; the same command continues the site's run."""
     FAILED = 1
-    """Any other failure, such as a full disk or a port in use; the error line names it."""
+    """A failure without an exit code of its own, such as a full disk; the error line names the failure."""
     USAGE = 2
-    """The command or option does not exist."""
+    """The command line is invalid: for example, the command or an option does not exist."""
     STATE_LOST = 3
     CONTRADICTION = 4
     BUDGET_SPENT = 5
-    """The next charge would exceed the budget; that release was not made."""
+    """The next charge would exceed the budget; the release that it pays for was not made."""
     WRONG_FILES = 6
     NEIGHBOUR = 7
     """Another site was silent for too long, or has a different job."""
     RUN_OVER = 8
-    """The solver failed: its round is charged, and the run has ended."""
+    """The run has ended: the solver failed, or the run was ended without a model."""
     INTERRUPTED = 130
-    """Ctrl-C stopped the command; the same command continues."""
+    """Ctrl-C stopped the command; the same command continues a run of which a state or checkpoint is kept."""
 
 
 NOT_AGAIN = (
@@ -83,7 +83,7 @@ def one_line(text: object) -> str:
 
 
 class TaciturnError(Exception):
-    """The base class of all errors of taciturn. `exit_code` is the exit code of the command line."""
+    """The base class of all errors of taciturn. After the error, a command ends with the code `exit_code`."""
 
     exit_code = ExitCode.FAILED
 
@@ -92,7 +92,7 @@ class TaciturnError(Exception):
 
 
 class ParameterError(TaciturnError, ValueError):
-    """A parameter is out of its range."""
+    """A parameter is invalid, for example out of its range."""
 
 
 class GraphError(ParameterError):
@@ -104,7 +104,7 @@ class DataError(ParameterError):
 
 
 class NotConverged(TaciturnError):  # noqa: N818 - reads as a statement, like StopIteration
-    """The solver missed its tolerance; nothing was sent, and a real run's round stays charged."""
+    """The solver missed its tolerance; the result was not sent. In a real run the round stays charged."""
 
     exit_code = ExitCode.RUN_OVER
 
@@ -144,11 +144,11 @@ class MissingExtra(TaciturnError, ImportError):  # noqa: N818
 
 
 class SiteError(TaciturnError):
-    """A real site cannot continue; its state is kept and the run can resume."""
+    """A real site cannot continue; its state is kept. The subclass says whether the run can resume."""
 
 
 class WrongFiles(SiteError, ParameterError):  # noqa: N818
-    """A file of the site is invalid; trying again does not help until its owner has corrected it."""
+    """A file of the site is invalid; the site cannot run until its owner has corrected the file."""
 
     exit_code = ExitCode.WRONG_FILES
 
@@ -184,7 +184,7 @@ class Stopped(TaciturnError):  # noqa: N818
 
 
 class WorkerLost(TaciturnError):  # noqa: N818
-    """A worker of the cluster is gone, could not be started, or has other package versions."""
+    """A worker of the cluster is gone, could not be started, or has different package versions."""
 
 
 class TaciturnWarning(UserWarning):
@@ -192,16 +192,16 @@ class TaciturnWarning(UserWarning):
 
 
 class PrivacyLeakWarning(TaciturnWarning):
-    """A bound was computed from the data. No certificate covers this."""
+    """A bound was computed from the data, so it reveals something about them. No certificate covers this."""
 
 
 class BudgetTooSmallWarning(TaciturnWarning):
-    """At this budget the noise is larger than the signal. The warning uses public numbers only."""
+    """At this budget the noise is larger than the signal. This is decided from public numbers only."""
 
 
 class ClippedRowsWarning(TaciturnWarning):
-    """Many rows are longer than `data_norm`; only fits without privacy warn."""
+    """Many rows have a norm above `data_norm`. Private fits never warn: the warning would be a release."""
 
 
 class EmptyRowsWarning(TaciturnWarning):
-    """Many rows count as zeros, so a model learns little from them; only fits without privacy warn."""
+    """Many rows were replaced by zeros, so a model learns little. Private fits never give this warning."""

@@ -1,4 +1,4 @@
-"""Files on disk: written whole or not at all, and locked by one process at a time."""
+"""Write files whole or not at all, and lock a file so that only one process uses it at a time."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ PART = ".part"  # the suffix of an unfinished file; a killed process leaves such
 
 
 _spare: list[int] = []
-"""Spare open descriptors; `retry_for_descriptors` closes them when the process has no other left."""
+"""Spare open descriptors. `retry_for_descriptors` closes them when the process has no free descriptor."""
 
 
 def reserve_descriptors(count: int = 8) -> None:
-    """Keep a few descriptors for files that must be written when connections have used up all others."""
+    """Keep some descriptors for files that must be written when connections use all other descriptors."""
     while len(_spare) < count:
         _spare.append(os.open(os.devnull, os.O_RDONLY))
 
 
 def retry_for_descriptors(act: Callable[[], T], patience: float = 60.0) -> T:
-    """Call `act`, which opens files; call it again while this process has no file descriptor left.
+    """Call `act`, which opens files; call `act` again while this process has no free file descriptor.
 
-    Many connections to a site's port may use up all descriptors for a while. The spare ones are freed first.
-    After `patience` seconds the error is raised.
+    Many connections to a site's port may use up all descriptors for a while. Before the second call, the
+    spare descriptors are closed. After `patience` seconds the `OSError` of `act` is raised.
     """
     end = time.monotonic() + patience
     while True:
@@ -48,7 +48,7 @@ def retry_for_descriptors(act: Callable[[], T], patience: float = 60.0) -> T:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file to write to, renamed to `path` at the end of the block; folders are created."""
+    """A temporary file, which is renamed to `path` if the block succeeds; missing folders are created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
@@ -62,7 +62,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, content: bytes | str) -> Path:
-    """Write a file whole or not at all, text as UTF-8. A pipe or a device is written to directly."""
+    """Write a file whole or not at all, text as UTF-8. A pipe or device at `path` is written to directly."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     if path.exists() and not path.is_file():
         path.write_bytes(data)
@@ -73,7 +73,7 @@ def write_whole(path: Path, content: bytes | str) -> Path:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """Check that the folder of a result exists: a typing mistake must not create a new folder."""
+    """Check that the folder of an output file exists, so that a typing mistake does not create a folder."""
     if path is not None and not path.parent.is_dir():
         raise ParameterError(
             f"`{option}` must be in an existing folder; got {path}. Create {path.parent} first."
@@ -88,7 +88,7 @@ class LockFile:
         try:
             self._fd = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise LedgerError(f"the ledger's folder cannot be written: {error.strerror}.") from error
+            raise LedgerError(f"the ledger's lock file cannot be opened: {error.strerror}.") from error
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -98,7 +98,7 @@ class LockFile:
             ) from error
 
     def release(self) -> None:
-        """Release the lock. Calling it again does nothing."""
+        """Release the lock. A second call does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -1,6 +1,6 @@
 """How the numbers of a privacy guarantee are shown: one formatter for each kind of number.
 
-A bound on a cost is rounded up. The rest of a budget is rounded down.
+A privacy cost is rounded up. What is left of a budget is rounded down.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _SMALLEST = 1e-290
 
 
 def format_cost(epsilon: float) -> str:
-    """A cost, or another upper bound: three digits, rounded up.
+    """A privacy cost, or another upper bound: three significant digits, rounded up.
 
     >>> format_cost(2.9611), format_cost(58.05), format_cost(0.0), format_cost(1234.5)
     ('2.97', '58.1', '0', '1240')
@@ -24,7 +24,7 @@ def format_cost(epsilon: float) -> str:
 
 
 def format_at_least(epsilon: float) -> str:
-    """The rest of a budget, or another lower bound: three digits, rounded down.
+    """What is left of a budget, or another lower bound: three significant digits, rounded down.
 
     >>> format_at_least(2.9689), format_at_least(58.09), format_at_least(0.0), format_at_least(1239.0)
     ('2.96', '58.0', '0', '1230')
@@ -33,7 +33,7 @@ def format_at_least(epsilon: float) -> str:
 
 
 def format_given(number: float) -> str:
-    """A number that a person chose, such as the limit of a budget: all digits, as one would type it.
+    """A number that a person chose, such as the limit of a budget: all digits, as a person would type them.
 
     >>> format_given(2.0), format_given(0.12345678), format_given(1e-5)
     ('2', '0.12345678', '1e-05')
@@ -42,7 +42,7 @@ def format_given(number: float) -> str:
 
 
 def format_delta(delta: float) -> str:
-    """A delta with up to six digits, never rounded down.
+    """A delta with up to six significant digits, never rounded down.
 
     >>> format_delta(1e-5), format_delta(1.2345671e-5), format_delta(0.0)
     ('1e-05', '1.23457e-05', '0')
@@ -55,7 +55,7 @@ def format_delta(delta: float) -> str:
 
 
 def format_odds(delta: float) -> str:
-    """A delta as odds, such as 1 in 100,000. The odds are never smaller than delta.
+    """A delta as odds, such as 1 in 100,000. The odds are rounded up, except for floating-point error.
 
     >>> format_odds(1e-5), format_odds(3e-320)
     ('1 in 100,000', '1 in 10 to the power of 319')

@@ -46,7 +46,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small chart over the rounds: the mean of several curves, and their range as a band.
+    """One small chart over the rounds: the mean of several curves, and a band from their minimum to maximum.
 
     curves : (repeats, rounds), or (rounds,).
     """
@@ -57,7 +57,7 @@ class Panel:
 
 
 def new_figure(width: float, height: float) -> Picture:
-    """An empty figure, in inches, that a notebook shows as a picture without `%matplotlib`."""
+    """An empty figure; its size is in inches. A notebook shows it as a picture without `%matplotlib`."""
     return _figure_class()(figsize=(width, height), layout="constrained")
 
 
@@ -104,7 +104,7 @@ def facts_table(
     folded: str = "",
     pictures: Mapping[str, str] | None = None,
 ) -> str:
-    """HTML in the notebook's colours: a title, one row per fact, a note, and a long text folded away.
+    """HTML in the notebook's colours: a title, one row per fact, a note, and a long text that is folded away.
 
     `pictures` maps names of facts to SVG pictures, which are not escaped; all other text is escaped.
     """
@@ -121,7 +121,7 @@ def facts_table(
 
 
 def draw_bars(heights: Sequence[float], odd: Sequence[int] = (), *, label: str) -> str:
-    """A small bar chart as SVG; the bars in `odd` are red."""
+    """A small bar chart as SVG; the bars with the numbers in `odd` are red."""
     known = [max(height, 0.0) if math.isfinite(height) else 0.0 for height in heights]
     tallest = max(max(known, default=0.0), 1e-300)
     shares = [height / tallest for height in known]
@@ -138,7 +138,7 @@ def draw_bars(heights: Sequence[float], odd: Sequence[int] = (), *, label: str) 
 
 
 def draw_scale(value: float, ticks: Mapping[float, str], *, label: str) -> str:
-    """A number on a logarithmic scale from 0.03 to 30, as SVG in the colours of the text around it."""
+    """A number on a logarithmic scale from 0.03 to 30, as SVG. The labels have the notebook's text colour."""
 
     def place(x: float) -> float:
         return 20 + 320 * math.log10(min(max(x, 0.03), 30.0) / 0.03) / 3
@@ -172,7 +172,7 @@ _INKS = (_INK, "#c2410c", "#5b6abf", "#d9a441", "#7a3e9d")
 
 @dataclass(frozen=True)
 class EffectPanel:
-    """The effect of one column on a score: y, (points, outputs), over numbers, days or categories x."""
+    """The effect of one column on a score: y, (points, outputs), at the numbers, days or categories in x."""
 
     title: str
     x: Sequence[Any]
@@ -180,11 +180,11 @@ class EffectPanel:
 
     @property
     def words(self) -> bool:
-        """Whether x are categories."""
+        """Whether x contains categories, not numbers or days."""
         return isinstance(self.x[0], str)
 
     def shortened(self) -> EffectPanel:
-        """At most _MOST_WORDS categories: the ones with the largest effects, in their original order."""
+        """The panel with at most _MOST_WORDS categories: those with the largest effects, ordered as in x."""
         if not self.words or len(self.x) <= _MOST_WORDS:
             return self
         kept = sorted(abs(self.y).max(axis=1).argsort()[-_MOST_WORDS:].tolist())
@@ -195,7 +195,7 @@ class EffectPanel:
 def draw_effects(
     panels: Sequence[EffectPanel], label: str, outputs: Sequence[str] = (), title: str = ""
 ) -> Picture:
-    """Small panels on one scale, four in a row: lines over numbers and days, dots over categories."""
+    """Small panels with one common y axis, four in a row: lines for numbers and days, dots for categories."""
     columns = min(len(panels), 4)
     rows = -(-len(panels) // columns)
     figure = new_figure(2.7 * columns + 0.4, 2.3 * rows + 0.4)

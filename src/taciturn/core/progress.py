@@ -10,14 +10,14 @@ from typing import Protocol
 
 
 class ProgressStep(Protocol):
-    """A function that reports that `steps` more steps are done."""
+    """A function to call when `steps` further steps are done."""
 
     def __call__(self, steps: int = 1) -> None: ...
 
 
 @contextmanager
 def progress(total: int, what: str, *, show: bool | None = None) -> Iterator[ProgressStep]:
-    """Yield a function to call after each step; `show=None` shows a bar only on a terminal."""
+    """Yield a function to call after each step. `show=None` shows progress only on a terminal."""
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda steps=1: None
     elif sys.stderr.isatty():

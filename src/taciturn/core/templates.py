@@ -1,4 +1,4 @@
-"""Text files and HTML templates of a package, with values in place of the names in them."""
+"""The text files and templates of a package, and how values are put in place of the names in them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 def fill(package: str, text: str, **values: str) -> str:
-    """A file of the folder `texts` with its {names} replaced by values; {names} in a value are kept."""
+    """A text from the folder `texts`, with values in place of its {names}; {names} in values are kept."""
     found = files(package).joinpath("texts", text).read_text(encoding="utf-8")
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), found)
 
 
 def html_templates(package: str) -> Environment:
-    """The HTML templates in the folder of a package. They escape every value."""
+    """The HTML templates in the folder of a package. The templates escape every value."""
     return _templates(package, autoescape=True)
 
 
 def text_templates(package: str) -> Environment:
-    """The templates for plain text and Markdown in the folder of a package. They escape nothing."""
+    """The templates for plain text and Markdown in the folder of a package. The templates escape nothing."""
     return _templates(package, autoescape=False)
 
 

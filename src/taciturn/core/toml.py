@@ -15,19 +15,19 @@ from .errors import ParameterError
 
 LARGEST = 2**24  # the largest size of a file, in bytes
 _DEEP = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
-"""Matches a dotted key with so many parts that reading it would take too much time and memory."""
+"""Matches a dotted key with so many parts that reading the key would take too much time and memory."""
 _TAG = re.compile(r"(function-|literal\[|list\[|tuple\[|dict\[|union\[|constrained-|lax-|json-|is-instance)")
 _PLAIN_TAGS = frozenset({"int", "float", "str", "bool", "none", "list", "tuple", "dict", "any"})
 
 
 class Facts(BaseModel):
-    """The base class for a table in a file: typed and frozen; missing and unknown keys are errors."""
+    """The base class for a table in a file. It is typed and frozen; missing and unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
-    """The text of a file, and the tables in it."""
+    """The text of a TOML file, and its tables."""
     text = _text(path)
     try:
         return text, tomllib.loads(text)
@@ -58,7 +58,7 @@ def _text(path: Path) -> str:
 
 
 class Complaint(NamedTuple):
-    """A mistake in a file, and the path of its key. The message quotes only numbers and keywords."""
+    """A mistake in a file, the path of the wrong key, and the number of other mistakes in the file."""
 
     path: tuple[str | int, ...]
     message: str
@@ -66,7 +66,7 @@ class Complaint(NamedTuple):
 
     @property
     def more(self) -> str:
-        """The number of further mistakes, in brackets."""
+        """The number of other mistakes, in brackets; an empty text if there are none."""
         return f" (and {self.others} more)" if self.others else ""
 
     def __str__(self) -> str:
@@ -77,7 +77,8 @@ class Complaint(NamedTuple):
 def complaint(error: ValidationError, *, deepest: bool = False, quote: bool = False) -> Complaint:
     """The first mistake, or with `deepest` the mistake with the longest path.
 
-    `quote` also quotes texts, for files that contain nothing private.
+    The message quotes wrong numbers and keywords. With `quote` it also quotes wrong texts: this is for files
+    that contain nothing private.
     """
     problems = error.errors(include_url=False)
     found = max(problems, key=lambda entry: len(entry["loc"])) if deepest else _first(problems)
@@ -95,13 +96,13 @@ def translate(problem: ErrorDetails | Mapping[str, Any]) -> str:
 
 
 def _first(problems: list[ErrorDetails]) -> ErrorDetails:
-    """The first mistake. Unknown keys come before missing keys: an unknown key may be a misspelt one."""
+    """The first mistake; if a key is missing there, the first unknown key, which may be that key misspelt."""
     strange = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     return strange[0] if strange and problems[0]["type"] == "missing" else problems[0]
 
 
 def _keys(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """The keys of a mistake's path, without the names that pydantic adds for alternatives."""
+    """The keys in the path of a mistake, without the names of types that pydantic puts between the keys."""
     models = _model_names(BaseModel)
     return tuple(
         part

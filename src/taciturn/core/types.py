@@ -18,14 +18,14 @@ _PIECE = 2**16  # how many entries of lazy rows are computed at a time (half a m
 class LazyRows(ABC):
     """Rows (n, d) that are computed a few at a time, when they are needed, and not stored.
 
-    The bits of a row do not depend on the rows that are computed together with it.
+    The bits of a row do not depend on which other rows are computed at the same time.
     """
 
     shape: tuple[int, int]
 
     @abstractmethod
     def take(self, chosen: Any) -> Array:
-        """The rows with these numbers, or in this slice, as a new array."""
+        """The rows in `chosen`, which are numbers of rows or a slice, as a new array."""
 
     @property
     def size(self) -> int:
@@ -36,7 +36,7 @@ class LazyRows(ABC):
         return self.shape[0]
 
     def slices(self) -> Iterator[slice]:
-        """Slices that cover all rows. Each slice gives a small array; its length is a multiple of 64 rows."""
+        """Slices that cover all rows, for small arrays. All but the last have a multiple of 64 rows."""
         return row_slices(*self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -48,6 +48,6 @@ class LazyRows(ABC):
 
 
 def row_slices(rows: int, width: int) -> Iterator[slice]:
-    """Slices that cover all rows. Each slice gives a small array; its length is a multiple of 64 rows."""
+    """Slices that cover all rows, for small arrays. All but the last have a multiple of 64 rows."""
     step = max(_PIECE // max(width, 1) // 64, 1) * 64
     yield from (slice(start, min(start + step, rows)) for start in range(0, rows, step))

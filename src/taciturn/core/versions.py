@@ -1,4 +1,4 @@
-"""The versions of taciturn and of the packages that results depend on."""
+"""The versions of Python, of taciturn, and of the packages that results depend on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ VERSION = "0.2.0"
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that results depend on."""
+    """The versions of Python, taciturn, numpy and scipy, by name."""
     return dict(_installed())
 
 

@@ -1,4 +1,4 @@
-"""Data sets, tables with public bounds, and dealing rows to sites."""
+"""Public data sets, encoders for tables with public bounds, and functions that distribute rows over sites."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The site of every row, and the links between sites."""
+"""Assign every row of a table to a site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..rng import streams_of
 
 @dataclass(frozen=True)
 class SiteAssignment:
-    """The number of every row's site, the names and the graph of the sites, and every row's person."""
+    """The site of every row, the names and the graph of the sites, and the person of every row, if given."""
 
     site: NDArray[np.int64]
     names: tuple[str, ...]
@@ -25,14 +25,14 @@ class SiteAssignment:
 
     @property
     def samples(self) -> list[int]:
-        """B_i: the number of rows, or of persons, of every site."""
+        """B_i: the number of rows of every site, or of persons if `person` is given."""
         if self.person is not None:
             return [len(np.unique(ids)) for ids in self.ids or ()]
         return [int(count) for count in np.bincount(self.site, minlength=self.graph.n)]
 
     @property
     def ids(self) -> list[NDArray[np.int64]] | None:
-        """For each site, the persons of its rows, in the order of the rows."""
+        """For each site, the person of each of its rows; None if persons are not given."""
         return self.by_site(self.person)
 
     def by_site(self, values: NDArray[Any] | None) -> list[NDArray[Any]] | None:
@@ -45,7 +45,8 @@ def assign_sites(
 ) -> SiteAssignment:
     """Assign rows to sites: by `labels` if given, else at random to `sites` sites.
 
-    Without a seed the random assignment is secret. All rows of a person are assigned to one site.
+    Without a seed the random assignment is secret. All rows of a person go to one site; `labels` that put
+    them at different sites are refused.
     """
     whose = None if person is None else _persons_by_id(rows, person)
     if labels is None:
@@ -66,12 +67,12 @@ def _persons_by_id(rows: int, person: Any) -> NDArray[np.int64]:
 
 
 def _one_per_row(name: str, values: Any, rows: int, what: str) -> NDArray[Any]:
-    """One value of one type for every row."""
+    """The values as an array with one entry per row, all of one type; other values raise an error."""
     given = np.asarray(values)
     if given.shape != (rows,):
         raise DataError(f"`{name}` must give {what} for each of {rows} rows; got shape {given.shape}.")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise DataError(f"`{name}` must give {what} for every row; some are missing.")
+        raise DataError(f"`{name}` must give {what} for every row; some entries are missing.")
     if given.dtype.kind == "O" and len({type(one) for one in given}) > 1:
         raise DataError(f"`{name}` must contain values of one type; got several types, or missing values.")
     return given
@@ -79,14 +80,16 @@ def _one_per_row(name: str, values: Any, rows: int, what: str) -> NDArray[Any]:
 
 def _deal_rows(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     if rows < sites:
-        raise DataError(f"`sites` must be at most the number of rows; got {sites} with n_samples = {rows}.")
+        raise DataError(
+            f"`sites` must be at most the number of rows or persons; got {sites} with n_samples = {rows}."
+        )
     draw = streams_of(seed).generator(repeat=0, site=0, purpose="deal", t=0)
     site = draw.permutation(np.arange(rows, dtype=np.int64) % sites)
     return np.asarray(site), tuple(f"site {i}" for i in range(sites))
 
 
 def _sites_by_label(rows: int, labels: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    given = _one_per_row("site", labels, rows, "which site holds it")
+    given = _one_per_row("site", labels, rows, "the site")
     found, numbers = np.unique(given, return_inverse=True)
     words = given.dtype.kind in "OU"
     names = tuple(str(name) if words else f"site {name}" for name in found.tolist())

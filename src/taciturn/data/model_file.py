@@ -1,4 +1,4 @@
-"""model.json: a linear model as plain JSON. Python, `taciturn train` and real sites write the same format."""
+"""model.json: a linear model as JSON. Estimators, `taciturn train` and real sites write the same format."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MAPPED = ("curves", "surfaces", "seed")
 
 
 class Encoding(BaseModel):
-    """How a record becomes x: the parameters of `BoundedEncoder`, without its schema.
+    """How a record becomes the row x: the parameters of `BoundedEncoder` except the schema.
 
     With `intercept`, the last entry of x is a constant, which counts towards the norm bound. The last entry
-    of `coef` is then its weight.
+    of `coef` is then the weight of this constant.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
@@ -39,7 +39,7 @@ class Encoding(BaseModel):
 
     @classmethod
     def of(cls, encoder: BoundedEncoder) -> Encoding:
-        """The settings of an encoder; without curves and surfaces, their keys are left out."""
+        """The settings of an encoder; `curves`, `surfaces` and `seed` are None if it has no expansion."""
         mapped = encoder.expansion
         more = {} if mapped is None else {name: getattr(mapped, name) for name in _MAPPED}
         given = {"intercept": encoder.intercept, "rows": encoder.rows, "missing": encoder.missing_as}
@@ -51,8 +51,9 @@ class Encoding(BaseModel):
 
 
 class ModelFile(BaseModel):
-    """score = coef.x + intercept, with shapes (outputs, features) and (outputs,); one output, or one per
-    class.
+    """score = coef.x + intercept. `coef` is (outputs, features) and `intercept` is (outputs,).
+
+    There is one output for a regression or two classes, and otherwise one output for each class.
 
     loss : "logistic", "softmax" (all classes at once), "smooth-hinge" (a support vector classifier) or
         "log-cosh" (a regression).
@@ -61,14 +62,14 @@ class ModelFile(BaseModel):
         class for each output.
     label : the column that the model predicts.
     table, encoding : for models of tables, the schema and the settings with which a record becomes x.
-    data_norm : the bound on the norm of x; a longer x is clipped to it, as in the fit.
-    whitening : for a model in whitened coordinates, V and v side by side. The score is divided by
-        max(1, ||V x + v||).
+    data_norm : the bound on the norm of x; an x with a larger norm is clipped to the bound, as in the fit.
+    whitening : for a model in whitened coordinates, the matrix V with the vector v as its last column. The
+        score is divided by max(1, ||V x + v||).
     settings : other parameters of the estimator; an epsilon of null means no privacy.
     certificate : the certificate of the model, or the SHA-256 of the file with the certificate.
-    simulated : whether the noise can be replayed, so that the model is not private.
+    simulated : whether the noise came from a seed and can be replayed, so that the model is not private.
     run : the run that produced the model: the job and its hash, the sites, the rounds.
-    personal : for a site's own model, a warning not to share it; such a model has no certificate.
+    personal : for a site's own model, a warning not to share this model; it has no certificate.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -101,7 +102,7 @@ class ModelFile(BaseModel):
         if (self.classes is None) != (self.loss == "log-cosh"):
             raise ValueError("a classifier needs `classes`, and a regression must not have them")
         if self.table is not None and self.encoder().get_feature_names_out().tolist() != self.features:
-            raise ValueError("`features` must be the features of the `schema`")
+            raise ValueError("`features` must be the features that `schema` and `encoding` give")
         return self
 
     def to_json(self) -> str:
@@ -139,7 +140,7 @@ Kind = TypeVar("Kind", bound=ModelFile)
 
 
 def read_as(kind: type[Kind], path: Path) -> Kind:
-    """The model in a file. If the file is not valid, a one-line error says why."""
+    """The model in a file. If the file is not a valid model, a one-line error says why."""
     try:
         return kind.model_validate_json(path.read_text(encoding="utf-8-sig"))
     except (ValidationError, UnicodeDecodeError) as error:
@@ -147,7 +148,7 @@ def read_as(kind: type[Kind], path: Path) -> Kind:
 
 
 def _reason(error: Exception) -> str:
-    """The wrong key and its mistake, as text; empty if the file is not JSON."""
+    """A text that names the wrong key and the mistake; an empty text if the file is not JSON."""
     if not isinstance(error, ValidationError):
         return ""
     found = complaint(error, deepest=False)

@@ -1,8 +1,9 @@
 """Linear algebra with the same bits on every machine: compiled loops in a fixed order, no BLAS, no LAPACK.
 
-Every site computes the public part of the descent for itself, and all sites must get the same model. BLAS
-sums in an order that depends on the processor. The order of summation in these loops is fixed: the inner
-loops update each entry of a row separately, so vector instructions do not change any result.
+In `MaskedDescent` every site computes the public steps for itself, and all sites must get the same model.
+BLAS sums in an order that depends on the processor. The order of summation in these loops is fixed. Most
+inner loops update each entry of a row separately, so that the compiler can use vector instructions without a
+change.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def rebuild(values: Array, vectors: Array) -> Array:
 def eigenpairs(A: Array) -> tuple[Array, Array]:
     """(eigenvalues, eigenvectors as rows) of a symmetric matrix, in no particular order.
 
-    Householder reflections make the matrix tridiagonal; QL steps with Wilkinson's shift make it diagonal.
+    Householder reflections make the matrix tridiagonal; QL steps with Wilkinson's shift then make it
+    diagonal.
     """
     diagonal, off, Z = _tridiagonal(A.copy())
     _ql(diagonal, off, Z)
@@ -76,7 +78,7 @@ def eigenpairs(A: Array) -> tuple[Array, Array]:
 
 @compiled
 def _tridiagonal(A: Array) -> tuple[Array, Array, Array]:
-    """(diagonal, off, Z) with A = Z' T Z, T tridiagonal: off[i] = T[i, i + 1]. A is overwritten."""
+    """(diagonal, off, Z) with A = Z' T Z; T is tridiagonal, and off[i] = T[i, i + 1]. A is overwritten."""
     d = A.shape[0]
     off, scale = np.zeros(d), np.zeros(d)
     v, p = np.zeros(d), np.zeros(d)
@@ -151,7 +153,7 @@ def _ql(diagonal: Array, off: Array, Z: Array) -> None:
 
 @compiled
 def _ql_step(diagonal: Array, off: Array, Z: Array, low: int, m: int) -> None:
-    """One implicit QL step on the entries low .. m; the shift is an eigenvalue of their first 2 x 2 block."""
+    """One implicit QL step on rows low to m; the shift is an eigenvalue of the first 2 x 2 block of them."""
     g = (diagonal[low + 1] - diagonal[low]) / (2.0 * off[low])
     r = math.sqrt(g * g + 1.0)
     g = diagonal[m] - diagonal[low] + off[low] / (g + (r if g >= 0 else -r))
@@ -193,7 +195,7 @@ def matrix_product(A: Array, B: Array) -> Array:
 
 @compiled
 def factor(A: Array, size: int) -> bool:
-    """Cholesky: replace A by U with A = U'U. Return False if A is not positive definite in floats."""
+    """Replace the upper triangle of A by U with A = U'U (Cholesky); False if A is not positive definite."""
     for k in range(size):
         pivot = A[k, k]
         if not pivot > 0.0:

@@ -1,10 +1,12 @@
-"""Compiled elementary functions. Only modules with compiled code import this module.
+"""Compiled elementary functions. Only modules with compiled code import this module, since it loads numba.
 
 Each function is a fixed sequence of IEEE operations: nothing is reordered (no `fastmath`), no loop runs in
-parallel, and this file defines exp and log. So one element and many give the same bits, with and without
-vector instructions, and with `NUMBA_DISABLE_JIT=1`. The exp of a library does not guarantee this.
-Numba caches the machine code of each file in __pycache__, and compiles it again only if that file changes. If
-this file changes, delete __pycache__, because other files contain copies of these functions.
+parallel, and this file defines exp and log itself. So a function gives the same bits for one number and in a
+loop over many, with and without vector instructions, and with `NUMBA_DISABLE_JIT=1`. Libraries do not
+guarantee this for their exp and log.
+Numba caches the machine code of each file in __pycache__, and compiles a file again only if that file
+changes. If this file changes, delete __pycache__, because the machine code of other files contains these
+functions.
 
 The relative errors are at most 2 * 2^-53 for exp, and 3 * 2^-53 for log and log1p.
 """
@@ -24,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
-    """Compile the function with numba at its first call; it runs without Python's global lock."""
+    """Compile the function with numba at its first call; the function runs without Python's global lock."""
     return cast(F, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
@@ -53,7 +55,7 @@ def power_of_two(n: float) -> float:
 
 @compiled
 def exp_parts(x: float) -> tuple[float, float]:
-    """(n, s) with e^x = 2^n s. It uses no table, so that a loop over many x can use vector instructions."""
+    """(n, s) with e^x = 2^n s. No table is used, so that a loop over many x can use vector instructions."""
     n = math.floor(x * _LOG2_E + 0.5)
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
     q = r * r
@@ -77,7 +79,7 @@ def _log_near_one(x: float, rest: float) -> float:
 
 @compiled
 def log(x: float) -> float:
-    """log x for x > 0 that is not subnormal."""
+    """log x for x > 0; x must not be subnormal."""
     m, k = math.frexp(x)
     if m < 0.5 * _SQRT2:
         m, k = 2.0 * m, k - 1
@@ -105,6 +107,6 @@ def dot(a: Array, b: Array) -> float:
 
 @compiled
 def assign(to: Array, values: Array) -> None:
-    """to[:] = values. A loop, because numba adds code for an error message to every slice assignment."""
+    """to[:] = values. A loop is used, because numba adds code for an error message to slice assignments."""
     for i in range(len(to)):
         to[i] = values[i]

@@ -1,8 +1,9 @@
 """Compiled sums of psi Z over the rows Z, where psi is the clipped slope of the logistic loss.
 
-psi = weight sigma(-z) min(1, a / sigma(|z|)), z = Z f, where sigma is the logistic function. The rows of a
-group are summed in ordinary floats. The sums of the groups are added by compensated summation, which collects
-the rounding errors in `lost`; so the error of the result does not grow with the number of rows.
+psi = weight sigma(-z) min(1, a / sigma(|z|)), z = Z f, where sigma is the logistic function and a is the
+limit of the row. The rows of a group are summed in ordinary floats. The sums of the groups are added by
+compensated summation, which collects the rounding errors in `lost`. So the error of the result does not grow
+with the number of rows.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .arithmetic import compiled, exp, exp_parts, power_of_two
 Indices = NDArray[Any]
 
 GROUP = 64
-"""The number of rows in a group; the rows of a group are summed in plain floats."""
+"""The number of rows in a group."""
 
 
 @compiled
@@ -58,7 +59,7 @@ def _margins(Z: Array, f: Array, z: Array) -> None:
 
 @compiled
 def _slopes(z: Array, limits: Array, weights: Array, powers: Array, series: Array) -> None:
-    """Replace z by weight * clipped_slope(z, limit), with the same bits, in loops that can be vectorised."""
+    """Replace z by weight * clipped_slope(z, limit): the bits are equal, and the loops can be vectorised."""
     for n in range(len(limits)):
         powers[n], series[n] = exp_parts(-min(abs(z[n]), 700.0))
     for n in range(len(limits)):
@@ -71,7 +72,7 @@ def _slopes(z: Array, limits: Array, weights: Array, powers: Array, series: Arra
 
 @compiled
 def _add_rows(part: Array, Z: Array, psi: Array) -> None:
-    """part += sum_n psi[n] Z[n], in the order of the rows; four rows per pass over `part` are faster."""
+    """part += sum_n psi[n] Z[n], in the order of the rows. For speed, a pass over `part` adds four rows."""
     fours = len(Z) - len(Z) % 4
     for n in range(0, fours, 4):
         a, b, c, e = psi[n], psi[n + 1], psi[n + 2], psi[n + 3]

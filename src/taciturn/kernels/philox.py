@@ -1,9 +1,10 @@
-"""Compiled random vectors for simulations, each a pure function of a key, round, site, repeat and purpose.
+"""Compiled random vectors for simulations: pure functions of the key, round, site, repeat and purpose.
 
 Philox4x32-10 [Salmon et al., SC 2011] turns a key and a counter of four 32-bit words into four random words.
-The counter is (number of the block, round, site, repeat and purpose). So every vector has its own random
-stream, which does not depend on other vectors. Two words make a uniform number of 53 bits. Normal numbers
-come from Marsaglia's polar method; Gamma(d) for a whole number d is the sum of d exponential numbers.
+The four words of the counter are the number of the block, the round, the site, and a number for the repeat
+and purpose. So every vector has its own random stream, which does not depend on other vectors. Two random
+words make a uniform number of 53 bits. Normal numbers come from Marsaglia's polar method. A Gamma(d) number,
+for a whole number d, is the sum of d exponential numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TOGETHER = 16  # the product of this many uniform numbers does not underflow
 
 @compiled
 def block(key: Words, counter: Words, out: Words) -> None:
-    """Four random words of 32 bits, each stored in 64 bits; all input words are below 2^32."""
+    """Set `out` to four random words of 32 bits, each stored in 64 bits; all input words are below 2^32."""
     a, b, c, d = counter[0], counter[1], counter[2], counter[3]
     k, w = key[0], key[1]
     for _ in range(10):
@@ -39,7 +40,7 @@ def block(key: Words, counter: Words, out: Words) -> None:
 
 @compiled
 def _two_uniforms(key: Words, counter: Words, words: Words) -> tuple[float, float]:
-    """Two uniform numbers from [0, 1), multiples of 2^-53. Advances the counter."""
+    """Two uniform numbers from [0, 1), multiples of 2^-53. The counter is increased by one."""
     block(key, counter, words)
     counter[0] += _ONE
     u = (float(words[0] >> _5) * 67108864.0 + float(words[1] >> _6)) * 2.0**-53
@@ -49,7 +50,7 @@ def _two_uniforms(key: Words, counter: Words, words: Words) -> tuple[float, floa
 
 @compiled
 def _normals(key: Words, counter: Words, words: Words, out: Array) -> None:
-    """Fill `out` with standard normal numbers; each random point of the unit disc gives two of them."""
+    """Fill `out` with standard normal numbers; each random point of the unit disc gives two numbers."""
     d = len(out)
     for j in range(0, d, 2):
         x, y, s = 0.0, 0.0, 0.0
@@ -82,8 +83,8 @@ def _gamma(key: Words, counter: Words, words: Words, d: int) -> float:
 def draw_vectors(
     key: Words, purpose: int, t: int, sites: NDArray[np.int64], directed: bool, scales: Array, out: Array
 ) -> None:
-    """Fill out (sites, repeats, d) with scale times normal vectors; if `directed`, with vectors of uniform
-    direction and length Gamma(d) / scale."""
+    """Fill `out`, (sites, repeats, d), with scale times standard normal vectors, or, if `directed`, with
+    vectors whose direction is uniform and whose length is Gamma(d) / scale."""
     words, counter = np.empty(4, dtype=np.uint64), np.empty(4, dtype=np.uint64)
     count, repeats, d = out.shape
     for i in range(count):

@@ -1,21 +1,22 @@
 """The bounded contribution of one record to the noisy sums of a regression, compiled.
 
-    z           the record's row, including the constant, ||z|| <= 1;  x = W'z, r = ||x||
-    omega       min(1, b^2 / r^2), the weight of a row: it depends on x alone, so that weighting does not
+    z           the record's row, including the constant, ||z|| <= 1;  x = W'z, r = ||x||;  b is a public
+    bound omega       min(1, b^2 / r^2), the weight of a row: it depends on x alone, so that weighting does
+    not
                 change the root of the score
     moments     omega x x' / b^2
-    score       omega psi x / b, |psi| <= 1, and three side numbers: w, psi^2, and 1 for a complete record
+    score       omega psi x / b, |psi| <= 1, and three side numbers: w, psi^2, and 1 if no value is missing
     hessian     omega w x x' / (w_max b^2), the negative derivative of the score
     meat        omega^2 v x x' / (v_max b^2), the variance of the score
 
-The family determines psi, w and v. The residual of a Poisson count is clipped at CUT standard deviations, and
-the mean of the clipped residual under the model is subtracted, so that clipping does not move the root. A
-hazard has one row for each period in which a person was at risk; the weight of a row depends only on earlier
-periods.
+The family determines psi, w and v. The residual of a Poisson count is clipped at CUT standard deviations; x
+is multiplied by this clipping bound. The mean of the clipped residual under the model is subtracted, so that
+clipping does not change the root of the score. A hazard regression has one row for each period in which a
+person was at risk; the weight of a row depends only on earlier periods.
 
-If persons are protected, all rows of a person have the same weight, min(1, b / sum r, b^2 / sum r^2). Then
-together they add no more than one record does. The residuals of a person may depend on each other, so the
-meat of a person with score s is s s' / b^2.
+If the privacy guarantee is for persons, all rows of a person have the same weight, min(1, b / sum r,
+b^2 / sum r^2). So the rows of a person together add no more than one record does. The residuals of a person
+may depend on each other, so the meat of a person with score s is s s' / b^2.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ def poisson_moments(mean: float, low: float, high: float) -> tuple[float, float,
 
 @compiled
 def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> tuple[float, float, float]:
-    """(psi, w, v) of one row: psi is the residual divided by its clipping bound, w the negative slope of psi
-    in eta (scaled for the Hessian), v the variance of psi."""
+    """(psi, w, v) of one row: psi is the residual divided by its clipping bound, w is the negative derivative
+    of psi in eta (scaled for the Hessian), and v is the variance of psi."""
     eta = min(max(eta, -_LIMIT), _LIMIT) if family != GAUSSIAN else eta
     if family == GAUSSIAN:
         e = (y - eta) / reach
@@ -88,7 +89,7 @@ def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> t
 @compiled
 def cloglog_terms(eta: float) -> tuple[float, float, float]:
     """(event, none, w) for a hazard of 1 - exp(-exp(eta)): the residual is `event` if the event happened, and
-    -`none` if not; w is the variance of the residual."""
+    -`none` if it did not happen; w is the variance of the residual."""
     t = exp(min(max(eta, -_LIMIT), 4.0))
     event = 1.0 - t / 2.0 + t * t / 12.0 if t < 1e-4 else t / (exp(t) - 1.0)
     return event, t, t * event
@@ -133,7 +134,7 @@ def _readable(row: Array) -> bool:
 
 @compiled
 def _weight(Z: Array, W: Array, anchor: Array, square: float, family: int, x: Array) -> float:
-    """The weight omega of all rows of one unit (record or person); it depends on their norms only."""
+    """The weight omega of all rows of one unit (record or person); it depends only on the rows' norms."""
     d, count, whole, squares = len(anchor), 0, 0.0, 0.0
     for i in range(Z.shape[0]):
         if _readable(Z[i]):
@@ -224,11 +225,11 @@ def regression_rows(
 def hazard_rows(Z: Array, W: Array, f: Array, numbers: Array, kind: int) -> Array:
     """The contributions of persons to a hazard regression, (n, width).
 
-    Z (n, covariates + 2) has one row per person; its last two columns are the last period at risk, and 1 if
-    the event happened then. f has the coefficients of the covariates, then one coefficient for each period.
-    Each period at risk adds one term to a person's score. The weight of a term depends only on earlier
-    periods, so the score is a martingale. The weights keep the norm of the score within b, whatever happens
-    in a period, and the sum of a person's weighted w within 1.
+    Z (n, covariates + 2) has one row per person. Its last two columns are the last period at risk, and 1 if
+    the event happened in that period, else 0. f has the coefficients of the covariates, then one for each
+    period. Each period at risk adds one term to a person's score. The weight of a term depends only on
+    earlier periods, so the score is a martingale. The weights keep the norm of a person's score within b,
+    whether or not the event happens, and the sum of the person's weighted w within 1.
     numbers : the first is b^2; the last is 1 for the complementary log-log link, and 0 for the logit.
     """
     d, covariates = len(f), Z.shape[1] - 2

@@ -1,8 +1,8 @@
 """Compiled functions that treat each row separately: the result for a row does not depend on other rows.
 
-BLAS sums a matrix product in an order that depends on the number of rows. The order in these loops does not.
-Each function takes rows (n, k) and returns one row for each of them. These functions do not reject numbers
-that are not finite: the caller has to check.
+BLAS sums a matrix product in an order that depends on the number of rows; the order in these loops does not
+depend on it. Each function takes rows (n, k) and returns one row for each of them. These functions accept
+numbers that are not finite: the caller has to check.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def sigmoid(X: Array) -> Array:
 
 @compiled
 def exponential(X: Array) -> Array:
-    """exp(x) for every entry x, clipped to [-700, 700]."""
+    """exp(x) for every entry x, where x is first clipped to [-700, 700]."""
     out = np.empty_like(X)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -76,7 +76,7 @@ def norms(X: Array) -> Array:
 
 @compiled
 def clipped(X: Array, bound: float) -> Array:
-    """x min(1, bound / ||x||) for every row x; zeros if x is not finite. Rounding: up to (k + 4) 2^-53."""
+    """x min(1, bound / ||x||) for every row x; zeros if x is not finite. Relative error <= (k + 4) 2^-53."""
     out = np.zeros_like(X)
     for i in range(X.shape[0]):
         largest, sound = 0.0, True
@@ -99,7 +99,7 @@ def clipped(X: Array, bound: float) -> Array:
 
 @compiled
 def first_largest(X: Array) -> Array:
-    """For every row, 1 in the column of its largest entry (the first if several are equal), 0 elsewhere."""
+    """1 in the column of each row's largest entry (the first of them if several are equal), 0 elsewhere."""
     out = np.zeros_like(X)
     for i in range(X.shape[0]):
         best = 0
@@ -112,7 +112,7 @@ def first_largest(X: Array) -> Array:
 
 @compiled
 def in_cells(X: Array, edges: Array) -> Array:
-    """One-hot: 1 in the cell edges[k] <= x < edges[k + 1] (the last includes its end); zeros if in none."""
+    """1 in column k if edges[k] <= x < edges[k + 1], else 0. The last cell also contains its right edge."""
     cells = len(edges) - 1
     out = np.zeros((X.shape[0], cells))
     for i in range(X.shape[0]):
@@ -125,7 +125,7 @@ def in_cells(X: Array, edges: Array) -> Array:
 
 @compiled
 def hats(X: Array, knots: Array) -> Array:
-    """Values of the hat functions (linear B-splines) at x, clipped to the range of the increasing knots."""
+    """The hat functions (linear B-splines) at x, where x is first clipped to the range of the knots."""
     count = len(knots)
     out = np.zeros((X.shape[0], count))
     for i in range(X.shape[0]):
@@ -142,7 +142,7 @@ def hats(X: Array, knots: Array) -> Array:
 
 @compiled
 def outer_triangle(X: Array) -> Array:
-    """The upper triangle of x x' for every row x, off-diagonal entries times sqrt 2; its norm is ||x||^2."""
+    """The upper triangle of x x', off-diagonal entries times sqrt 2, as a row; this row's norm is ||x||^2."""
     d = X.shape[1]
     out = np.empty((X.shape[0], d * (d + 1) // 2))
     root = math.sqrt(2.0)

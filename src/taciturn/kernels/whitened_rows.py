@@ -1,7 +1,7 @@
-"""Compiled change of coordinates: each row x becomes W'x, scaled to norm 1 if its norm is larger.
+"""Compiled change of coordinates: each row x becomes W'x, scaled to norm 1 if the norm of W'x is larger.
 
 Each row is computed separately. With a matrix product by BLAS, the last bits of a row could depend on the
-other rows, and so on the number of rows of a person.
+other rows, and therefore on how many rows a person has.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SPARE = 1.0 - 1e-13  # below 1, so that rounding cannot make the norm of a scal
 
 @compiled
 def _shrink(row: Array) -> None:
-    """Scale the row, in place, to norm at most 1."""
+    """Scale the row, in place, to norm 1 if its norm is larger."""
     square = 0.0
     for k in range(len(row)):
         square += row[k] * row[k]
@@ -43,7 +43,7 @@ def dense_rows(Z: Array, W: Array, made: Array) -> None:
 
 @compiled
 def sparse_rows(data: Array, indices: Indices, indptr: Indices, W: Array, made: Array) -> None:
-    """Like `dense_rows`, for a CSR matrix Z with these data, indices and indptr."""
+    """The same as `dense_rows`, for the CSR matrix Z with these arrays data, indices and indptr."""
     for n in range(len(indptr) - 1):
         row = made[n]
         for i in range(indptr[n], indptr[n + 1]):

@@ -35,7 +35,7 @@ def test_dates_in_an_age_column_are_reported(study, capsys):
     rows = _alter(study / "north.csv", "age", lambda k, old: "1980-05-17")
     assert run(["check", str(study / "job.toml")]) == 0
     shown = capsys.readouterr().out
-    assert f"WARNING {rows} of {rows} cells of `age` are lost" in shown
+    assert f"WARNING {rows} of {rows} cells of `age` do not fit" in shown
     assert f"{rows} of {rows} rows become zeros" in shown and "never share" in shown
     assert shown.index("WARNING") < shown.index("south") and "WARNING" not in shown.split("south")[1]
     assert "1980" not in shown

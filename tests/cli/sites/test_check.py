@@ -88,8 +88,8 @@ def test_certificate_that_expires_before_the_run_could_end_is_reported_with_its_
     dates.append(datetime.datetime.now(datetime.UTC) + hour)
     out = said(path, capsys)
     assert (
-        any(f"ends on {ends:%Y-%m-%d}" in out for ends in dates)
-        and "earlier than `patience`, 7200 s from now" in out
+        any(f"expires on {ends:%Y-%m-%d}" in out for ends in dates)
+        and "earlier than `patience` (7200 s) from now" in out
     )
     certify(path, authority, days=3)
     assert ": soon, in 3.0 days" in said(path, capsys, 0)
@@ -98,7 +98,7 @@ def test_certificate_that_expires_before_the_run_could_end_is_reported_with_its_
 def test_certificate_for_another_host_is_reported_on_both_sides(tmp_path, capsys):
     first, second = network(tmp_path, [(0, 1)])
     certify(first, Authority.load(tmp_path), hosts=("elsewhere.example",))
-    assert "others connect to 127.0.0.1, but this site's certificate is valid for site-0, elsewhere" in said(
+    assert "other sites connect to 127.0.0.1, but the certificate is valid for site-0, elsewhere" in said(
         first, capsys
     )
     words = "FAIL  site-0: the certificate at tls/127.0.0.1:", "IP address mismatch"
@@ -159,7 +159,7 @@ def test_loopback_host_is_reported(tmp_path, capsys, monkeypatch):
     entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.1.1", 0))
     monkeypatch.setattr(socket, "getaddrinfo", lambda *rest, **options: [entry])
     out = said(path, capsys)
-    assert "FAIL  host: alpha.example is 127.0.1.1 here, which only this machine reaches" in out
+    assert "FAIL  host: alpha.example resolves to 127.0.1.1, which only this machine reaches" in out
     assert 'listen = "tls/0.0.0.0:7447"' in out
 
 
@@ -167,8 +167,8 @@ def test_loopback_host_is_reported(tmp_path, capsys, monkeypatch):
     ("old", "new", "line"),
     [
         ("high", "hihg", "every label that can be read is 'not high'"),
-        (",f,", ",?,", "of `sex` are lost"),
-        ("50,f", "500,f", "3 of 6 cells of `age` are lost: 0 unreadable or unknown, 1 missing, 2 outside"),
+        (",f,", ",?,", "of `sex` do not fit"),
+        ("50,f", "500,f", "3 of 6 cells of `age` do not fit: 0 unreadable or unknown, 1 missing, 2 outside"),
     ],
 )
 def test_rows_that_would_be_zeros_are_counted_for_their_owner(tmp_path, capsys, old, new, line):

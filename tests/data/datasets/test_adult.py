@@ -85,7 +85,7 @@ def test_public_scaling_reads_nothing_off_the_data(raw: Dataset) -> None:
 
 
 def test_a_scale_that_is_read_off_the_data_warns_where_it_is_asked_for(adult: Dataset) -> None:
-    with pytest.warns(PrivacyLeakWarning, match="which is not private") as told:
+    with pytest.warns(PrivacyLeakWarning, match="so the rows reveal this value") as told:
         load_adult(scaling="paper")
     assert told[0].filename == __file__
 

@@ -149,7 +149,7 @@ def test_every_place_is_listed_on_a_line_of_its_own(home: Path, monkeypatch: pyt
     assert lines[2].startswith("  the cache: ") and lines[2].endswith("tiny.data: No such file or directory")
     assert lines[3].startswith(f"  the archive {NOBODY}: not reached")
     assert lines[4].startswith("  the wheel tinydata==1.0: pip failed (ERROR: ")
-    assert lines[5] == "Put them into a folder DIR/tiny and set TACITURN_DATA=DIR."
+    assert lines[5] == "Put the files into a folder DIR/tiny and set TACITURN_DATA=DIR."
     assert len(lines) == 6
 
 

@@ -125,7 +125,7 @@ def test_the_names_fit_the_columns() -> None:
         ({"ranges": {0: (0, 1), 1: (2, 1)}}, "must be above low = 2"),
         ({"ranges": {0: (0, 1), 1: (0, 1, "root")}}, "must be .low, high. or"),
         ({"ranges": {0: (0, 1), 1: (0, 1)}, "groups": [[1]]}, "each column of X once"),
-        ({"ranges": {0: (0, 1), 1: (0, 1)}, "groups": 3}, "`groups` must be lists"),
+        ({"ranges": {0: (0, 1), 1: (0, 1)}, "groups": 3}, "`groups` must list"),
         ({"ranges": {0: (0, 1), 1: (0, 1)}, "curves": -1}, "`curves` must be at least 0"),
         ({"ranges": {0: (0, 1), 1: (0, 1)}, "surfaces": -1}, "`surfaces` must be at least 0"),
         ({"ranges": {0: (0, 1), 1: (0, 1)}, "surfaces": 10**9}, "`surfaces` must be at most"),

@@ -98,7 +98,7 @@ def test_overflowing_number_is_clipped_to_the_nearer_end_of_the_range(cell: Any)
     ],
 )
 def test_a_column_of_another_type_than_declared_is_refused_before_it_is_read(values: Any, words: str) -> None:
-    with pytest.raises(DataError, match=f"`age` is declared a Number but its column contains .*{words}"):
+    with pytest.raises(DataError, match=f"`age` is declared as Number, but its column contains .*{words}"):
         parse_column(AGE, values)
 
 
@@ -184,7 +184,7 @@ def test_categories_that_a_column_of_another_type_loses_are_refused(declared, ce
 def test_categories_in_a_column_that_was_read_as_dates_are_refused():
     """One cell that is no date leaves the column as text: then every row would have a category again."""
     field, cells = Category("code", ("2024-01-01", "2025-01-01")), ["2024-01-01", "2025-01-01"]
-    with pytest.raises(DataError, match="declared a Category but its column contains dates"):
+    with pytest.raises(DataError, match="declared as Category, but its column contains dates"):
         parse_column(field, read_csv(cells, parse_dates=["code"]))
     assert parse_column(field, read_csv(cells)).tolist() == [0, 1]
 

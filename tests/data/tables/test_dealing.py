@@ -109,7 +109,7 @@ def test_sparse_rows_stay_sparse() -> None:
         (lambda X, y: deal(X, y, [0] * 9 + [2]), "site 1 has none"),
         (lambda X, y: deal(X, y, [0] * 9 + [2], sites=2), "below `sites` = 2; got 2"),
         (lambda X, y: deal(X, y, [0] * 5 + [1] * 5, sites=3), "site 2 has none"),
-        (lambda X, y: deal(X, y[:9], [0] * 10), "`y` must have one entry per row"),
+        (lambda X, y: deal(X, y[:9], [0] * 10), "`y` must have 10 entries, one per row"),
     ],
 )
 def test_wrong_parameters_get_one_clear_line(call: Callable[..., Any], says: str) -> None:

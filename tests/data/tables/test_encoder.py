@@ -208,7 +208,7 @@ def test_it_sits_in_a_pipeline_and_is_cloned() -> None:
     model = clone(model).set_params(boundedencoder__data_norm=0.5).fit(rows, [0, 1] * 5)
     assert model.predict(rows).tolist() == [0, 1] * 5
     assert model[:-1].get_feature_names_out().tolist() == list(SCHEMA.feature_names)
-    with pytest.raises(ParameterError, match="`input_features` must be the schema's columns"):
+    with pytest.raises(ParameterError, match="`input_features` must be the columns of the schema"):
         model[0].get_feature_names_out(["a", "b"])
 
 

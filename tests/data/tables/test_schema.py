@@ -71,7 +71,7 @@ def test_it_is_a_fact() -> None:
         ([{"name": "sex", "values": [1, 2]}], "`sex.values` must be a list of strings"),
         ([{"name": "sex", "values": None}], "`sex.values` must be a list of strings"),
         ([{"name": "sex", "values": ["m", "f", "m"]}], "`sex.values` must differ; got m twice"),
-        ([{"name": "sex", "values": ["m "]}], "must not be blank or padded"),
+        ([{"name": "sex", "values": ["m "]}], "must have no empty text and no outer spaces"),
         ([{"name": "a", "low": 0, "high": 1}] * 2, "different names; got a twice"),
     ],
 )

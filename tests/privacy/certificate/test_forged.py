@@ -232,7 +232,7 @@ def test_magnitudes_that_floats_would_lose_are_refused(eta):
         MemoryLedger(run_facts(), site_facts()).charge(Charge(0, 1, 0.5, eta))
     with pytest.raises(ParameterError, match="`C` must be between"):
         run_facts(C=eta)
-    with pytest.raises(ParameterError, match="`dual_step` must stay within"):
+    with pytest.raises(ParameterError, match="`dual_step` must stay between"):
         site_facts(dual_step=(eta,))
 
 
@@ -245,5 +245,5 @@ def test_more_neighbours_than_other_sites_are_refused():
 def test_a_masked_network_that_is_too_large_is_refused_at_once(sites):
     edited = json.loads(masked_certificate().to_json())
     edited["run"]["sites"] = sites
-    with pytest.raises(CertificateError, match="for a masked run"):
+    with pytest.raises(CertificateError, match="of a masked run"):
         Certificate.from_json(json.dumps(signed(edited)))

@@ -155,7 +155,7 @@ def test_missing_or_invalid_ledger_file_is_refused(path: Path) -> None:
         SqliteLedger(path)
     with pytest.raises(LedgerError, match="cannot be used"):
         SqliteLedger(path.with_name("nowhere"), readonly=True)
-    with pytest.raises(LedgerError, match="folder cannot be written"):
+    with pytest.raises(LedgerError, match="lock file cannot be opened"):
         SqliteLedger(path / "no" / "folder", RUN, SITES)
     path.write_bytes(b"not a database at all, but long enough to be read as one" * 20)
     with pytest.raises(LedgerError, match="not a database"):

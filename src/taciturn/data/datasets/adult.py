@@ -1,4 +1,4 @@
-"""Adult: 45,222 people of the 1994 census in 105 dimensions; who earns more than $50,000? [ZKL18, sec. 5]"""
+"""Adult: 45,222 people of the 1994 US census, 105 features; who earns more than $50,000? [ZKL18, sec. 5]"""
 
 from __future__ import annotations
 
@@ -28,24 +28,25 @@ ADULT = Source(
 
 
 def load_adult(*, scaling: str = "public", rows: str = "clip", fetch: bool = True) -> Dataset:
-    """Adult in the paper's 105 dimensions: X (45,222 x 105), y = +1 if income is above $50,000, else -1.
+    """Adult with the paper's 105 features: X (45,222 x 105), y = +1 if income is above $50,000, else -1.
 
     Rows with a missing value are left out. Each categorical column becomes one column for each category that
-    adult.names declares, even if it does not occur. Each of the six numeric columns stays one column. There
-    is no bias column.
+    adult.names declares, even if the category does not occur. Each of the six numeric columns stays one
+    column. There is no bias column.
 
     Parameters
     ----------
     scaling : "public" or "paper"
         "public" divides each numeric column by a round number that ships with the package (see
-        `shipped_schema`). "paper" divides it by its largest value, which is taken from the data. Use it only
-        to reproduce the paper: it gives a `PrivacyLeakWarning`, and no certificate covers it.
+        `shipped_schema`). "paper" divides each numeric column by its largest value, which is taken from the
+        data. Use "paper" only to reproduce the paper: it gives a `PrivacyLeakWarning`, and no certificate
+        covers this use of the data.
     rows : "clip", "scale" or "raw"
         The paper normalises rows "such that [the] l2 norm is at most 1". "clip" divides each row with a norm
         above 1 by its norm. In Adult this is every row: the eight categories alone give a norm of 2.8. A row
         then depends only on its own record. "scale" divides all rows by one number, the largest norm of a row
-        (with public scaling: the largest possible norm). "raw" leaves this step out. The paper's curves do
-        not show whether it used "clip" or "scale".
+        (with public scaling: the largest possible norm). "raw" leaves the norms as they are. The paper's
+        curves do not show whether its authors used "clip" or "scale".
     fetch : bool
         Whether to download the files if neither $TACITURN_DATA nor the cache has them.
     """

@@ -1,4 +1,4 @@
-"""Credit: 30,000 card holders in Taiwan, 2005, in 99 dimensions; who does not pay next month?"""
+"""Credit: 30,000 credit card holders in Taiwan in 2005, 99 features; who misses the next payment?"""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def load_credit(*, rows: str = "clip", fetch: bool = True) -> Dataset:
     Amounts (NT$) are on a log scale from 0 to a million. The six repayment states are categories, since -2,
     -1 and 0 are codes and not months of delay. A negative bill (money owed to the client) counts as 0. We
     chose this encoding by cross-validation on all rows and labels: its accuracy was 0.82, against 0.80 to
-    0.81 with numeric states and linear amounts. So scores on these data are a little too good. No rows are
-    set aside for testing. `load_adult` explains `rows` and `fetch`.
+    0.81 with numeric states and linear amounts. So scores on these data are a little too optimistic. The
+    authors of the data chose no rows for testing. `load_adult` explains `rows` and `fetch`.
     """
     check_choices(rows)
     found = find(CREDIT, fetch=fetch)

@@ -1,4 +1,4 @@
-"""Dataset: a public data set, encoded, with its schema, its licence and its original columns."""
+"""Dataset: an encoded public data set, with its schema, its licence and its columns before encoding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Dataset:
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     names: tuple[str, ...]
-    test: NDArray[np.bool_]  # True for rows that the authors of the data set aside for testing
+    test: NDArray[np.bool_]  # True for the rows that the authors of the data chose for testing
     schema: Schema  # the schema with which X was encoded
     sha256: Mapping[str, str]  # file -> hex digest, for the files from which the data were read
     licence: str
@@ -43,7 +43,7 @@ class Dataset:
         for entry in self.schema:
             if entry.name == name:
                 values = self._columns[name]
-                if isinstance(entry, Category):  # the indices MISSING = -2 and OTHER = -1 select the last two
+                if isinstance(entry, Category):  # the indices MISSING (-2) and OTHER (-1) count from the end
                     return np.array([*entry.values, "(missing)", "(other)"])[values]
                 return values
         raise DataError(f"`name` must be one of {', '.join(self.schema.names)}; got {name!r}.")

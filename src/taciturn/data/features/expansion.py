@@ -1,6 +1,6 @@
-"""Expansion: turns numbers in [0, 1] and one-hot blocks into one row of norm at most 1.
+"""Expansion: turns the numbers in [0, 1] and the one-hot blocks of a record into one row of norm at most 1.
 
-A linear model of the expanded row is a more flexible model of the record. The map does not depend on any row:
+A linear model of the expanded row is a nonlinear model of the record. The map does not depend on any row:
 knots are equally spaced, and frequencies come from a public seed. So no privacy bound changes.
 """
 
@@ -19,8 +19,8 @@ from ...core import checks
 from ...core.errors import DataError
 from ...core.types import Array
 
-PLAIN = 0.3  # the share of a curve's squared norm for the column itself, 2v - 1; the rest is for its hats
-SURFACES = 0.3  # the share of a row's squared norm for surfaces, if there are any
+PLAIN = 0.3  # the weight of the column itself, 2v - 1, in a curve's squared norm; the hats have the rest
+SURFACES = 0.3  # the weight of the surfaces in a row's squared norm, if there are surfaces
 _SPREAD = 2.0  # standard deviation of a frequency
 _MOST = 10_000  # the largest number of knots or surfaces
 
@@ -29,9 +29,9 @@ _MOST = 10_000  # the largest number of knots or surfaces
 class Expansion:
     """Hat functions at `curves` knots for every number, and `surfaces` cosines of all numbers together.
 
-    With 0 or 1 knots a number stays one column, and its effect is a straight line. A missing number (NaN) has
-    zeros instead of hats, and with `indicators` a 1 in an extra column. The surfaces treat a missing number
-    as the middle of its range.
+    With 0 or 1 knots a number stays one column, and its effect is a straight line. The columns of a missing
+    number (NaN) are 0; with `indicators` an extra column is 1 if the number is missing. The surfaces treat a
+    missing number as the middle of its range.
 
     >>> Expansion(curves=3).rows(np.array([[0.25], [np.nan]]), []).round(3)
     array([[-0.274,  0.418,  0.418,  0.   ,  0.   ],
@@ -51,11 +51,11 @@ class Expansion:
 
     @property
     def knots(self) -> int:
-        """The number of hat functions of a number, in addition to its own column; 0 for a straight line."""
+        """The number of hat functions that a number has besides its own column; 0 for a straight line."""
         return self.curves if self.curves > 1 else 0
 
     def names(self, numbers: Sequence[str], blocks: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        """The names of all features: `age`, `age@1` for each knot, `age?` if missing; blocks; surfaces."""
+        """All names: `age`, `age@1` for its first knot, `age?` for its indicator; blocks; surfaces."""
         found = []
         for name in numbers:
             found += [name, *(f"{name}@{k + 1}" for k in range(self.knots))]
@@ -68,7 +68,7 @@ class Expansion:
         return numbers * (1 + self.knots + self.indicators) + self._cosines(numbers)
 
     def rows(self, units: Array, blocks: Sequence[Array]) -> Array:
-        """The expanded rows. `units` are the numbers, (rows, columns); block rows have norm at most 1."""
+        """The expanded rows. `units` has the numbers, (rows, columns). Rows of a block have norm <= 1."""
         rows, numbers = units.shape
         parts = max(numbers + len(blocks), 1)
         cosines = self._cosines(numbers)
@@ -90,7 +90,7 @@ class Expansion:
         return self.surfaces if numbers else 0
 
     def _number(self, Z: Array, start: int, v: Array) -> int:
-        """Fill the columns of one number, with norm at most 1, from `start`; return the next free column."""
+        """Fill the columns of one number, from `start`, with norm at most 1. Return the next free column."""
         known = np.flatnonzero(~np.isnan(v))
         plain = PLAIN if self.knots else 1.0
         found = np.clip(v[known], 0.0, 1.0)
@@ -109,8 +109,8 @@ class Expansion:
     def _surface(self, units: Array) -> Array:
         """sqrt(2/D) cos(w.v + phase) for D frequencies w, scaled down to norm 1 if the norm is larger.
 
-        A single row is multiplied together with a copy of itself, because BLAS multiplies a matrix of one row
-        in another order, which would change the bits.
+        If there is only one row, a copy is appended before the matrix product: BLAS sums the product of a
+        single row in a different order, which would change the bits.
         """
         w, phase = frequencies(self.seed, self.surfaces, units.shape[1])
         known = np.nan_to_num(units, nan=0.5)

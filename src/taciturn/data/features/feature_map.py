@@ -1,4 +1,4 @@
-"""FeatureMap: curves and surfaces of the columns of an array, from public ranges alone."""
+"""FeatureMap: turns the columns of an array into curves and surfaces, from public ranges alone."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    ranges : the PUBLIC range (low, high) of each numeric column, keyed by its number, or by its name in a
-        table; (low, high, "log") for a column in which most values are near low.
+    ranges : the PUBLIC range (low, high) of each numeric column, keyed by the column's number, or by its name
+        if X is a table; (low, high, "log") for a column in which most values are near low.
     groups : lists of columns that together are a one-hot encoding, such as [[3, 4, 5]]; a 0/1 column is a
         group of one.
     curves : the number of knots of the curve of each numeric column. A curve consists of the column itself
-        and hat functions at equally spaced knots. 0 for straight lines; "auto" chooses by `n`, `epsilon` and
-        `delta`.
-    surfaces : the number of cosines of all numeric columns together, which represent interactions; 0 for
-        none, or "auto".
+        and hat functions at equally spaced knots. 0 gives straight lines; "auto" chooses the number from `n`,
+        `epsilon`, `delta` and the number of columns.
+    surfaces : the number of cosines of all numeric columns together, which represent interactions. 0 gives no
+        surfaces; "auto" chooses the number.
     seed : the public seed of the surfaces.
-    lazy : True lets `transform` return the rows as a `LazyRows` that the estimators of this package expand a
-        few at a time: a fit of many rows takes little memory, and more time. The model is the same.
+    lazy : True lets `transform` return the rows as a `LazyRows`, which the estimators of this package expand
+    a
+        few rows at a time. Then a fit of many rows takes less memory and more time, and gives the same model.
     n, epsilon, delta : for "auto": the number of records (or persons) in the WHOLE network, and the budget of
-        the fit. These are public, so every site makes the same choice.
+        the fit. These numbers are public, so every site makes the same choice.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The expanded rows, in order, one for each row of X: an array, unless `lazy`."""
+        """One expanded row for each row of X, in the order of X: as an array, or as `LazyRows` if `lazy`."""
         rows = self.lazy_rows(X)
         return rows if self.lazy else np.asarray(rows)
 
@@ -100,7 +101,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             lacks = "n" if self.n is None else "epsilon"
             raise ParameterError(
                 f'`{lacks}` must be given for curves or surfaces = "auto": the choice depends on n, the '
-                "number of records in the whole network, and on epsilon. Or give both numbers."
+                "number of records in the whole network, and on epsilon. Or give both as numbers."
             )
         numbers, others = len(self._numbers()), sum(map(len, self._groups()))
         auto = choose_map(self.n, self.epsilon, self.delta, numbers=numbers, others=others)
@@ -108,7 +109,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return curves, surfaces  # type: ignore[return-value]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the expanded columns: `x0`, `x0@1` for its knots, `x0?` if missing, `surface 1`."""
+        """All names: `x0`, `x0@1` for its first knot, `x0?` for its indicator, the groups, `surface 1`."""
         names = [self._name(key, input_features) for key in self._numbers()]
         groups = [[self._name(key, input_features) for key in group] for group in self._groups()]
         return np.array(self._expansion().names(names, groups), dtype=object)
@@ -132,11 +133,11 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.groups, list | tuple) or not all(
             isinstance(group, list | tuple) and group for group in self.groups
         ):
-            raise ParameterError("`groups` must be lists of columns that are one-hot together: [[3, 4, 5]].")
+            raise ParameterError("`groups` must list the columns of each one-hot encoding: [[3, 4, 5]].")
         return [list(group) for group in self.groups]
 
     def _columns(self, X: Any, keys: list[Any]) -> dict[Any, Array]:
-        """Every column of X as floats; NaN for cells that are not numeric."""
+        """All columns of X as floats; NaN for cells that are not numeric. `keys` must name every column."""
         if not keys or len(set(keys)) < len(keys):
             raise ParameterError("`ranges` and `groups` must name each column of X once.")
         named = hasattr(X, "columns") or isinstance(X, Mapping)
@@ -172,7 +173,7 @@ def _expand(
 
 
 def _field(key: Any, entry: Any) -> Number:
-    """A public range, checked."""
+    """The field for an entry of `ranges`. An entry that is not a range raises an error."""
     listed = list(entry) if isinstance(entry, list | tuple) else []
     if len(listed) not in (2, 3) or listed[2:] not in ([], ["log"]):
         raise ParameterError(f'`ranges[{key!r}]` must be (low, high) or (low, high, "log").')
@@ -180,7 +181,7 @@ def _field(key: Any, entry: Any) -> Number:
 
 
 def _check_covered(keys: Sequence[Any], columns: Sequence[Any]) -> None:
-    """Raise unless every column of X is in `ranges` or `groups`, and these name only columns of X."""
+    """Raise an error unless `ranges` and `groups` together name every column of X, and no other column."""
     for key in columns:
         if key not in keys:
             raise ParameterError(

@@ -1,4 +1,4 @@
-"""MappedRows: the rows that a public map makes from a table, expanded a few at a time."""
+"""MappedRows: the rows that a public map makes from the records of a table, computed a few at a time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ...core.types import Array, LazyRows
 Columns = Mapping[Any, NDArray[Any]]
 
 HELD = 2**27
-"""The most entries (1 GB) for which a fit keeps all expanded rows in memory, which is eight times as fast."""
+"""A fit keeps all expanded rows in memory, for speed, if they have at most this many entries (1 GB)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MappedRows(LazyRows):
-    """expand(record) for every record of a table. The table itself is stored without expansion.
+    """expand(record) for every record of a table. Only the table is stored, and not the expanded rows.
 
     expand : turns some records, given as columns, into rows. Each row depends on its own record alone.
     """

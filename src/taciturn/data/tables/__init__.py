@@ -1,1 +1,1 @@
-"""Tables with public bounds: schemas, columns, encoders, files, and dealing rows to sites."""
+"""Tables with public bounds: schemas, columns, encoders, files, and how rows are distributed over sites."""

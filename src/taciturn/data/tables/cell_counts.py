@@ -1,7 +1,7 @@
-"""Counts of the cells of a table that fit its schema. They are only for the owner of the rows.
+"""Count the cells of a table that fit its schema. The counts are only for the owner of the rows.
 
-The counts are computed from the rows without noise. Show them only on the owner's own screen, and write them
-to no file, log, report or message that other people may see.
+The counts are computed from the rows without noise. Show the counts only on the owner's own screen. Do not
+write them to a file, log, report or message that other people may see.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .schema import Schema
 
 @dataclass(frozen=True)
 class CellCounts:
-    """How many cells of a column fit, are clipped to the range (`moved`), are unreadable, or are missing."""
+    """How many cells of a column fit, are outside the range (`moved`), are unreadable or of an undeclared
+    category (`unknown`), or are missing."""
 
     name: str
     fit: int
@@ -30,7 +31,7 @@ class CellCounts:
 
     @property
     def rows(self) -> int:
-        """The number of cells of the column."""
+        """The number of all cells of the column."""
         return self.fit + self.moved + self.unknown + self.missing
 
     @property
@@ -39,9 +40,9 @@ class CellCounts:
         return 10 * (self.rows - self.fit) > self.rows
 
     def losses(self) -> str:
-        """How many cells do not fit, and why."""
+        """A text that says how many cells do not fit, and why."""
         return (
-            f"{self.rows - self.fit} of {self.rows} cells of `{self.name}` are lost: {self.unknown} "
+            f"{self.rows - self.fit} of {self.rows} cells of `{self.name}` do not fit: {self.unknown} "
             f"unreadable or unknown, {self.missing} missing, {self.moved} outside the range"
         )
 

@@ -15,12 +15,12 @@ from ...core.types import Array, LazyRows, row_slices
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is one of SciPy's sparse matrices."""
+    """Whether X is a sparse matrix or array of SciPy."""
     return bool(sparse.issparse(X))
 
 
 def row_norms(X: Any) -> Array:
-    """||x|| of every row, computed without overflow; at most the largest float."""
+    """||x|| of every row, computed without overflow. A norm above the largest float becomes that float."""
     if not is_sparse(X):  # in slices, so that no copy of all rows is made
         parts = row_slices(*X.shape)
         pieces = (X.take(some) if isinstance(X, LazyRows) else X[some] for some in parts)
@@ -33,14 +33,17 @@ def row_norms(X: Any) -> Array:
 
 
 def clip_rows(X: Any, bound: float) -> Any:
-    """x min(1, bound / ||x||) for every row, dense or CSR. The computed norm also stays within the bound."""
+    """x min(1, bound / ||x||) for every row of a dense or CSR matrix. Rounding does not exceed the bound."""
     X = merge_entries(X)
     factors = bound * shrink_factors(X, bound)
     return X.multiply(factors[:, None]).tocsr() if is_sparse(X) else X * factors[:, None]
 
 
 def shrink_factors(X: Any, bound: float) -> Array:
-    """1 / max(||x||, bound), minus a few units in the last place, so that computed products are at most 1."""
+    """1 / max(||x||, bound) for every row, made slightly smaller where ||x|| is not clearly below the bound.
+
+    So the computed norm of a row, multiplied by its factor, is at most 1 in spite of rounding.
+    """
     largest, length = row_lengths(X)
     spare = 1.0 + (8 + X.shape[1]) * np.finfo(np.float64).eps
     with np.errstate(over="ignore"):
@@ -56,12 +59,12 @@ def merge_entries(X: Any) -> Any:
     X = X.copy()
     with np.errstate(over="ignore"):
         X.sum_duplicates()
-    X.data = np.nan_to_num(X.data)  # a sum that overflowed
+    X.data = np.nan_to_num(X.data)  # a sum may have overflowed
     return X
 
 
 def row_lengths(X: Any) -> tuple[Array, Array]:
-    """(max |x_j|, ||x|| / max |x_j|) of every row, without overflow of squares; (0, 1) for a row of zeros."""
+    """(max |x_j|, ||x|| / max |x_j|) of every row; (0, 1) for a row of zeros. Squares cannot overflow."""
     if is_sparse(X):
         at = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         largest = np.zeros(X.shape[0])
@@ -75,7 +78,7 @@ def row_lengths(X: Any) -> tuple[Array, Array]:
 
 
 def whitened_factors(X: Any, whitening: Array | None) -> Array:
-    """min(1, 1 / ||V x + v||) of every row, with V and v side by side in `whitening`; 1 without whitening.
+    """min(1, 1 / ||V x + v||) of every row, where `whitening` is V with v as its last column; 1 without it.
 
     A model in whitened coordinates multiplies its scores by these factors.
     """
@@ -89,9 +92,9 @@ def whitened_factors(X: Any, whitening: Array | None) -> Array:
 
 @dataclass(eq=False, repr=False)
 class RowClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """x min(1, data_norm / ||x||): the clipping of a private fit as a step of a pipeline.
+    """x min(1, data_norm / ||x||): the clipping that a private fit does, as a step of a pipeline.
 
-    `fit` learns nothing: the bound is public.
+    `fit` learns nothing from X, because the bound `data_norm` is public.
 
     >>> RowClipper(data_norm=1.0).transform([[0.3, 0.4], [3.0, 4.0]]).round(6)
     array([[0.3, 0.4],
@@ -101,7 +104,7 @@ class RowClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     data_norm: float = 1.0
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameter; no value of the table is read."""
+        """Check `data_norm`; no value of X is read."""
         checks.positive("data_norm", self.data_norm)
         return self
 

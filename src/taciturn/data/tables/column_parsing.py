@@ -1,7 +1,7 @@
-"""Parse a column of a table: a float or NaN for each cell, or the index of its declared category.
+"""Parse a column of a table: each cell becomes a float or NaN, or the index of its declared category.
 
-No cell raises an error, because an error that depends on a cell would reveal something about the cell. Errors
-depend only on the names, the number and the types of the columns.
+The content of a cell never raises an error, because such an error would reveal something about the cell.
+Errors depend only on the names, the number and the types of the columns.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ MISSING = -2  # a missing value
 _BLANKS = frozenset({"", "?", "na", "nan", "null", "none", "<na>"})
 
 Parsed = dict[str, NDArray[Any]]
-"""For each column, float64 values with NaN if missing, or int64 indices of categories, OTHER or MISSING."""
+"""The parsed columns by name: float64 values (NaN if missing), or int64 indices of categories (also OTHER and
+MISSING)."""
 
 _YES = frozenset({"1", "true", "yes", "y", "t"})
 _NO = frozenset({"0", "false", "no", "n", "f"})
-_EXACT = 2.0**53  # floats cannot represent every whole number above this one
+_EXACT = 2.0**53  # above this number, floats cannot represent every whole number
 _WRONG_TYPE = {
     "M": "dates: declare a Date",
     "m": "spans of time: give them as numbers",
@@ -41,7 +42,7 @@ _WRONG_TYPE = {
 
 
 def parse(schema: Schema, table: Any, *, clip: bool = True) -> Parsed:
-    """The parsed columns of the schema, from a DataFrame, a mapping, a structured array, or rows."""
+    """The parsed columns of the schema, from a data frame, a mapping, an array, or a list of rows."""
     raw = take_columns(schema.names, table)
     return {field.name: parse_column(field, raw[field.name], clip=clip) for field in schema}
 
@@ -59,16 +60,16 @@ def parse_column(field: Field, values: Sequence[Any] | NDArray[Any], *, clip: bo
         return np.fromiter(map(_truth, values), dtype=np.float64, count=len(values))
     if isinstance(values, np.ndarray) and values.dtype.kind in _WRONG_TYPE:
         raise DataError(
-            f"`{field.name}` is declared a Number but its column contains {_WRONG_TYPE[values.dtype.kind]}."
+            f"`{field.name}` is declared as Number, but its column contains {_WRONG_TYPE[values.dtype.kind]}."
         )
     floats = read_numbers(values)
     if clip:
-        floats = np.clip(floats, field.low, field.high)  # infinity becomes the nearer end of the range too
+        floats = np.clip(floats, field.low, field.high)  # also clips infinity to an end of the range
     return floats if field.fill is None else np.where(np.isnan(floats), field.fill, floats)
 
 
 def _days(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
-    """Dates as ordinals (`datetime.date.toordinal`); NaN for other cells."""
+    """Dates as ordinals (`datetime.date.toordinal`); NaN for cells that are not dates."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         days = values.astype("datetime64[D]").astype(np.int64).astype(np.float64) + _EPOCH
         return np.where(np.isnat(values), np.nan, days)
@@ -95,7 +96,7 @@ def _truth(value: Any) -> float:
 
 
 def read_numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
-    """Floats; NaN for cells that are not numeric."""
+    """The cells as floats; NaN for cells that are not numeric."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         with np.errstate(over="ignore"):  # long double
             floats = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
@@ -105,7 +106,7 @@ def read_numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
 
 
 def read_number(value: Any) -> float:
-    """A float; NaN for a cell that is not numeric."""
+    """The cell as a float; NaN for a cell that is not numeric."""
     if type(value) is str:  # tested first, since a large file has millions of texts
         try:
             return float(value)
@@ -129,8 +130,8 @@ def _places(field: Category, values: Sequence[Any] | NDArray[Any]) -> NDArray[np
     place = _place_of(field)
     if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
         raise DataError(
-            f"`{field.name}` is declared a Category but its column contains dates or times; read it as text, "
-            "with dtype=str."
+            f"`{field.name}` is declared as Category, but its column contains dates or times; read the "
+            "column as text, with dtype=str."
         )
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         _check_survival(field, values.dtype)
@@ -159,8 +160,8 @@ def _place_of(field: Category) -> Callable[[Any], int]:
 def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
     """Raise an error if a column of this type would change the text of a category.
 
-    A reader that guesses types, like `pandas.read_csv`, turns "01" into 1, unless some cell of the column
-    is a text. So a single cell would change the category of every row.
+    A reader that guesses types, such as `pandas.read_csv`, turns "01" into 1, unless some cell of the column
+    is not a number. So a single cell could change the category of every row.
     """
     for word in field.values:
         held = _held(word)
@@ -173,7 +174,7 @@ def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
 
 
 def _held(word: str) -> str | None:
-    """The text of a category after a column of numbers or booleans stored it; None if it may be ambiguous.
+    """The text of a category after it was stored in a column of numbers or booleans; None if not unique.
 
     Two large whole numbers can become equal, because a column with a missing cell is stored as floats.
     """
@@ -183,7 +184,7 @@ def _held(word: str) -> str | None:
 
 
 def _retyped(word: str) -> str:
-    """A text after its column was read as numbers or booleans: "01" becomes "1"."""
+    """What a text becomes if its column is read as numbers or booleans: "01" becomes "1"."""
     if _is_truth(word):
         return word.capitalize()
     for read in (int, float):
@@ -199,13 +200,13 @@ def _is_truth(word: str) -> bool:
 
 
 def is_blank(value: Any) -> bool:
-    """Whether a cell means a missing value."""
+    """Whether a cell stands for a missing value."""
     word = _word(value)
     return value is None or value != value or (word is not None and word.lower() in _BLANKS)
 
 
 def _word(value: Any) -> str | None:
-    """The value as the text of a category: 3.0 is "3", True is "True"; None for a missing value."""
+    """The value as the text of a category: 3.0 is "3", True is "True". None for a value without a text."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""Number, Category, Date, Boolean: a field states the public facts about one column."""
+"""Number, Category, Date and Boolean: the kinds of fields. A field states the public facts about a column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.errors import DataError
 
 @dataclass(frozen=True)
 class Column:
-    """The base class of all fields: the name of the column, its feature names, and its dictionary."""
+    """The base class of all fields. It has the name of the column, and converts the field to a dictionary."""
 
     name: str
 
@@ -28,7 +28,7 @@ class Column:
         return (self.name,)
 
     def to_dict(self) -> dict[str, Any]:
-        """The field as plain JSON or TOML values; defaults are left out."""
+        """The field as a dictionary for JSON or TOML; default values are left out."""
         entries = {one.name: getattr(self, one.name) for one in fields(self)}
         usual = {one.name: one.default for one in fields(self)}
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in entries.items()}
@@ -41,11 +41,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Number(Column):
-    """A numeric column with a public range. Values outside the range are clipped to it.
+    """A numeric column with a public range. Values outside the range are clipped to the range.
 
-    `low` becomes 0 (or -1 if `symmetric`) and `high` becomes 1. The scale between them is linear, or
-    proportional to log(1 + value - low) if `log`, for columns in which most values are near `low`. A missing
-    value counts as `fill`, if given: a typical value that is public, not a mean computed from the rows.
+    `low` becomes 0 (or -1 if `symmetric`) and `high` becomes 1. The scale between them is linear. With `log`
+    it is proportional to log(1 + value - low), for columns in which most values are near `low`. A missing
+    value is replaced by `fill`, if given: a typical value that is public, and not a mean computed from the
+    rows.
     """
 
     low: float
@@ -69,7 +70,7 @@ class Number(Column):
 
 @dataclass(frozen=True)
 class Category(Column):
-    """A column with declared values: one feature for each value. For any other value all features are 0."""
+    """A column of declared values, with one feature for each. For an undeclared value all features are 0."""
 
     values: tuple[str, ...]
 
@@ -82,7 +83,9 @@ class Category(Column):
             raise DataError(f"`{self.name}.values` must contain at least one value; it is empty.")
         for value in values:
             if value != value.strip() or not value:
-                raise DataError(f"`{self.name}.values` must not be blank or padded; got {value!r}.")
+                raise DataError(
+                    f"`{self.name}.values` must have no empty text and no outer spaces; got {value!r}."
+                )
         if twice := sorted({value for value, times in Counter(values).items() if times > 1}):
             raise DataError(f"`{self.name}.values` must differ; got {', '.join(twice)} twice.")
         self._set(values=values)
@@ -95,7 +98,7 @@ class Category(Column):
 
 @dataclass(frozen=True)
 class Date(Column):
-    """A column of dates with a public range. A date outside the range is clipped to it.
+    """A column of dates with a public range. A date outside the range is clipped to the range.
 
     `first` becomes 0 and `last` becomes 1, linearly in days. Cells may be dates, date-times (the time of day
     is ignored) or texts such as 2026-11-16.
@@ -127,10 +130,10 @@ class Date(Column):
 
 @dataclass(frozen=True)
 class Boolean(Column):
-    """A yes/no column as 1 or 0. Cells may be True, 1, yes, true, y or t in any case, or their opposites."""
+    """A yes/no column, encoded as 1 or 0. Cells are 1, true, yes, y, t, 0, false, no, n, f, in any case."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The field as plain JSON or TOML values."""
+        """The field as a dictionary for JSON or TOML."""
         return {"name": self.name, "kind": "boolean"}
 
 
@@ -140,7 +143,7 @@ _FORMS = "the keys must be name, low, high; name, values; name, first, last; or 
 
 
 def field_from_dict(k: int, entry: Any) -> Field:
-    """The field from a dictionary of `to_dict`, or written by hand; `k` is its position in the schema."""
+    """The field that a dictionary describes; `k` is the position of the field in the schema."""
     if not isinstance(entry, Mapping):
         raise DataError(f"`fields[{k}]` must be a table; got {type(entry).__name__}.")
     guess = "category" if "values" in entry else "date" if "first" in entry else "number"
@@ -155,7 +158,7 @@ def field_from_dict(k: int, entry: Any) -> Field:
 
 
 def _day(name: str, value: Any) -> dt.date:
-    """A day as a date, or as a text such as 2026-11-16."""
+    """The date of a day that is given as a date, or as a text such as 2026-11-16."""
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return value
     try:

@@ -1,8 +1,8 @@
 """Distribute rows over sites: every row goes to exactly one site, at random or by the value of a column.
 
 The `assign_` functions return the site number of each row; the `deal_` functions return each site's
-(X_i, y_i), ready for `taciturn.Problem`. A seed determines the assignment. The number of rows of a site is
-public (B_i).
+(X_i, y_i), ready for `taciturn.Problem`. The seed determines a random assignment. The number of rows of a
+site, B_i, is public.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def assign_evenly(rows: int, sites: int, *, seed: int) -> Site:
 
 
 def assign_unevenly(rows: int, sites: int, *, seed: int, concentration: float = 1.0, least: int = 1) -> Site:
-    """A random site for each row: at least `least` rows each, and the rest in shares ~
-    Dirichlet(concentration).
+    """A random site for each row: every site gets `least` rows, and a random share of the remaining rows.
 
-    A small concentration gives a few large sites and many small ones; a large one gives almost equal sizes.
+    The shares have the distribution Dirichlet(concentration). A small concentration gives a few large sites
+    and many small sites; a large concentration gives sites of almost equal size.
     """
     _check_sizes(rows, sites, checks.whole("least", least, least=1))
     concentration = min(checks.positive("concentration", concentration), 1e12)  # at 1e12 all shares are equal
@@ -40,10 +40,11 @@ def assign_unevenly(rows: int, sites: int, *, seed: int, concentration: float = 
 
 
 def assign_by(values: ArrayLike, sites: int | None = None) -> Site:
-    """A site for each row by its value: all rows with the same value go to one site.
+    """A site for each row, by the value of the row: all rows with the same value go to one site.
 
     By default there is one site per distinct value, in sorted order. With fewer `sites` than values, the
-    values are assigned one after the other, largest group first, to the site with the fewest rows so far.
+    values are assigned one after the other, the value with the most rows first. Each goes to the site that
+    has the fewest rows at that point.
     """
     column = np.asarray(values)
     if column.ndim != 1 or len(column) == 0:
@@ -75,12 +76,12 @@ def deal(X: Any, y: ArrayLike, site: ArrayLike, *, sites: int | None = None) -> 
     order = row_numbers(X.shape[0], site, sites)
     target = np.asarray(y)
     if target.shape[:1] != (X.shape[0],):
-        raise DataError(f"`y` must have one entry per row, {X.shape[0]}; got {target.shape}.")
+        raise DataError(f"`y` must have {X.shape[0]} entries, one per row; got shape {target.shape}.")
     return [(X[rows], target[rows]) for rows in order]
 
 
 def row_numbers(count: int, site: ArrayLike, sites: int | None = None) -> list[NDArray[np.intp]]:
-    """The numbers of the rows of each site, in their original order."""
+    """For each site, the numbers of its rows, in increasing order."""
     label = np.asarray(site)
     if not label.size or label.dtype.kind not in "iu" or label.shape != (count,) or label.min() < 0:
         raise DataError(f"`site` must give a whole number of at least 0 for each of the {count} rows.")
@@ -100,13 +101,13 @@ def deal_evenly(X: Any, y: ArrayLike, sites: int, *, seed: int) -> Hands:
 def deal_unevenly(
     X: Any, y: ArrayLike, sites: int, *, seed: int, concentration: float = 1.0, least: int = 1
 ) -> Hands:
-    """Distribute the rows at random: `least` to each site, the rest in shares ~ Dirichlet(concentration)."""
+    """Distribute the rows at random, in unequal numbers; `assign_unevenly` explains the parameters."""
     site = assign_unevenly(X.shape[0], sites, seed=seed, concentration=concentration, least=least)
     return deal(X, y, site)
 
 
 def deal_by(X: Any, y: ArrayLike, values: ArrayLike, sites: int | None = None) -> Hands:
-    """Distribute the rows by the values of a column (not IID): all rows with one value go to one site."""
+    """Distribute the rows by the values of a column (not IID): rows with the same value go to one site."""
     return deal(X, y, assign_by(values, sites))
 
 
@@ -114,7 +115,7 @@ def _check_sizes(rows: int, sites: int, least: int) -> None:
     rows, sites = checks.whole("rows", rows, least=1), checks.whole("sites", sites, least=1)
     if sites * least > rows:
         raise DataError(
-            f"`sites` must be at most {rows // least}, for {rows} rows and {least} per site; got {sites}."
+            f"`sites` must be at most {rows // least}: {rows} rows, at least {least} per site; got {sites}."
         )
 
 
@@ -124,7 +125,7 @@ def _shuffle(site: Site, seed: int) -> Site:
 
 
 def _apportion(rows: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Whole numbers in proportion to the shares, with the sum `rows`: the largest remainders round up."""
+    """Whole numbers that are about proportional to the shares and add up to `rows` (largest remainders)."""
     exact = rows * shares / shares.sum()
     sizes: NDArray[np.int64] = np.floor(exact).astype(np.int64)
     left = rows - int(sizes.sum())

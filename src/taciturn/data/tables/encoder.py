@@ -1,4 +1,4 @@
-"""Encode a table as rows of bounded norm. A row depends only on public facts and its own record."""
+"""Encode a table as rows of bounded norm. A row depends only on public facts and on its own record."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode records as rows x with ||x|| <= data_norm, from a public schema alone: `fit` learns nothing.
 
     Numbers are clipped to their public range and scaled by it. A category becomes one column for each
-    declared value, all zeros for any other value. A record with a missing or unreadable value becomes a row
-    of zeros. No record is dropped, because the number of records is public. `taciturn.check` counts such
-    records, and every cell that does not fit, for the owner of the rows. With `curves` or `surfaces`, numbers
-    become curves and surfaces (see `FeatureMap`), and a missing value is marked in an extra column.
+    declared value; for any other value all these columns are 0. By default a record with a missing or
+    unreadable value becomes a row of zeros. No record is dropped, because the number of records is public.
+    `taciturn.check` shows the owner of the rows how many records and cells do not fit. With `curves` or
+    `surfaces`, numbers become curves and surfaces (see `FeatureMap`), and by default a missing value is
+    marked in an extra column.
 
     Parameters
     ----------
     schema : Schema, its dictionary, or in short {"age": (0, 110), "ward": ["medical", "surgical"]}
-        The columns. Rows without column names must have the columns in this order.
+        The columns. If rows come without column names, their cells must be in the order of the schema.
     data_norm : float
         The bound on the norm of every row.
     intercept : bool
@@ -48,17 +49,18 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "clip" scales each row with a norm above the bound down to the bound. "scale" divides all rows by the
         same number, so that the largest norm that the schema allows becomes the bound.
     missing : "row", "field" or "indicator"
-        What becomes zero for a missing value: the whole row, or only the columns of its field. "indicator"
-        also adds a column to each field that is 1 for a missing value. The default is "indicator" with curves
-        or surfaces, else "row".
+        What becomes zero if a value is missing: the whole row, or only the columns of that field. "indicator"
+        does the same as "field", and adds to each field a column that is 1 if the value is missing. The
+        default is "indicator" with curves or surfaces, else "row".
     curves : int
         The number of knots of the curve of each number and date; 0 for a straight line.
     surfaces : int
-        The number of random Fourier features (cosines) of all numbers and dates together: interactions.
+        The number of random Fourier features (cosines) of all numbers and dates together. They represent
+        interactions.
     seed : int
         The public seed of the surfaces.
     lazy : bool
-        True lets `transform` return the rows as a `LazyRows`, which a fit expands a few at a time.
+        True lets `transform` return the rows as a `LazyRows`, which a fit expands a few rows at a time.
 
     Examples
     --------
@@ -90,7 +92,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The encoded rows, in order, one for each record: an array, unless `lazy`."""
+        """One encoded row for each record, in the order of X: as an array, or as `LazyRows` if `lazy`."""
         rows = self.lazy_rows(X)
         return rows if self.lazy else np.asarray(rows)
 
@@ -106,22 +108,22 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def unread_cells(self, X: Any) -> NDArray[np.bool_]:
-        """A mask of the cells that are missing, unreadable or an undeclared category, (rows, columns).
+        """A mask, (rows, columns), of the cells that are missing, unreadable or of an undeclared category.
 
         The mask is computed from the rows without noise, so only the owner of the rows may see it.
         """
         return self._absent(X, OTHER)
 
     def unreadable(self, X: Any) -> NDArray[np.bool_]:
-        """A mask of the records that become rows of zeros, because a value is missing or unreadable, (rows,).
+        """A mask, (rows,), of the records that become rows of zeros because a value is missing or unreadable.
 
-        If `missing` is not "row", these are the records without any readable value.
+        If `missing` is not "row", these are the records in which all values are missing or unreadable.
         """
         absent = self._absent(X, MISSING)
         return np.asarray(absent.any(axis=1) if self.missing_as == "row" else absent.all(axis=1))
 
     def _absent(self, X: Any, most: int) -> NDArray[np.bool_]:
-        """A mask of the cells without a value: NaN in a number, or a category index of at most `most`."""
+        """A mask of the cells without a value: NaN for a number, or a category index of at most `most`."""
         columns = parse(self._check_schema(), X).values()
         return np.column_stack([np.isnan(c) if c.dtype.kind == "f" else c <= most for c in columns])
 
@@ -142,7 +144,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if any(isinstance(number, str) for number in (self.curves, self.surfaces)):
             raise ParameterError(
                 '`curves` and `surfaces` must be whole numbers: "auto" needs the number of records, which an '
-                "encoder does not know. `FeatureMap(n=..., epsilon=...)`, additive models and jobs do."
+                "encoder does not know. `FeatureMap(n=..., epsilon=...)`, additive models and jobs know it."
             )
         made = Expansion(self.curves, self.surfaces, self.seed, indicators=self.missing_as == "indicator")
         return made if made.curves or made.surfaces else None
@@ -151,7 +153,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The names of the encoded columns: `age`, `sex=female`, `sex=male`."""
         schema = self._check_schema()
         if input_features is not None and tuple(input_features) != schema.names:
-            raise DataError("`input_features` must be the schema's columns, in its order.")
+            raise DataError("`input_features` must be the columns of the schema, in the same order.")
         names = feature_names(schema, self.expansion, indicators=self.missing_as == "indicator")
         return np.array([*names, *["intercept"] * self.intercept], dtype=object)
 
@@ -190,9 +192,9 @@ def encode(schema: Schema, columns: Columns, *, missing: str = "row", intercept:
     """The encoded rows: scaled and clipped numbers, one column per category value, and an optional constant
     1.
 
-    An undeclared category is all zeros. A missing value makes the whole row 0 (`missing="row"`), or only the
-    columns of its field; with `missing="indicator"` an extra column of the field is then 1. No row is ever
-    dropped, because the number of rows is public.
+    For an undeclared category all columns of the field are 0. A missing value makes the whole row 0
+    (`missing="row"`), or only the columns of its field; with `missing="indicator"` an extra column of the
+    field is then 1. No row is ever dropped, because the number of rows is public.
     """
     rows, marked = len(columns[schema.names[0]]), missing == "indicator"
     Z = np.zeros((rows, len(schema.feature_names) + marked * len(schema) + intercept))
@@ -216,7 +218,7 @@ def encode(schema: Schema, columns: Columns, *, missing: str = "row", intercept:
 def expand(
     schema: Schema, columns: Columns, expansion: Expansion, *, missing: str, intercept: bool = False
 ) -> Array:
-    """The encoded rows: numbers and dates as curves, categories, booleans, surfaces, an optional 1."""
+    """The encoded rows: curves of numbers and dates, categories, booleans, surfaces, an optional 1."""
     numbers = [unit_numbers(field, columns[field.name]) for field in schema if is_number(field)]
     blocks = [
         encode(Schema((field,)), columns, missing="indicator" if expansion.indicators else "field")
@@ -255,7 +257,7 @@ def no_answer(schema: Schema, columns: Columns) -> NDArray[np.bool_]:
 
 
 def scale_numbers(field: Number | Date | Boolean, values: Array) -> Array:
-    """Values clipped and scaled: low becomes 0 (-1 if symmetric), high becomes 1; NaN stays NaN."""
+    """Values, clipped and scaled: low becomes 0 (or -1 if symmetric), high becomes 1; NaN stays NaN."""
     if isinstance(field, Boolean):
         return values
     unit = unit_numbers(field, values)
@@ -263,7 +265,7 @@ def scale_numbers(field: Number | Date | Boolean, values: Array) -> Array:
 
 
 def unit_numbers(field: Number | Date, values: Array) -> Array:
-    """Values clipped and scaled, linearly or by the logarithm: low to 0, high to 1; NaN stays NaN."""
+    """Values, clipped and scaled linearly or by log: low becomes 0, high becomes 1; NaN stays NaN."""
     if isinstance(field, Date):
         return np.clip((values - field.start) / field.days, 0.0, 1.0)
     above = np.clip(values, field.low, field.high) - field.low
@@ -272,11 +274,11 @@ def unit_numbers(field: Number | Date, values: Array) -> Array:
 
 
 def bound_rows(Z: Array, *, bound: float, how: str, worst: float) -> Array:
-    """Rows of norm at most `bound`: longer rows are scaled down ("clip"), or all rows by bound / `worst`
-    ("scale").
+    """Rows of norm at most `bound`: "clip" scales rows with a larger norm down to the bound, and "scale"
+    multiplies all rows by bound / `worst` if `worst` is above the bound.
 
-    `worst` is a bound on all norms. The rows are shortened by a few units in the last place, so that their
-    computed norm is below the bound too, in whatever order the squares are added up.
+    `worst` is a bound on the norms of all rows. A scaled row is shortened by a few units in the last place,
+    so that its computed norm is also within the bound, in whatever order the squares are added up.
     """
     spare = 1.0 + Z.shape[1] * np.finfo(np.float64).eps
     norms = np.sqrt(np.einsum("ij,ij->i", Z, Z)) if how == "clip" else np.full(len(Z), worst)

@@ -1,4 +1,4 @@
-"""PlainColumns: an encoder that turns named columns of numbers into rows, for models of plain arrays."""
+"""PlainColumns: an encoder that turns named numeric columns into rows, for models that have no schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .table_inputs import take_columns
 
 @dataclass(eq=False, repr=False)
 class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The columns `names` of a table as numbers, in this order. An array is returned unchanged.
+    """The columns `names` of a table as numbers, in the order of `names`. An array is returned unchanged.
 
     A cell that is not numeric becomes 0; `unread_cells` finds such cells.
 
@@ -38,14 +38,14 @@ class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.nan_to_num(self._numbers(X), nan=0.0, posinf=1e300, neginf=-1e300) if _is_table(X) else X
 
     def unread_cells(self, X: Any) -> NDArray[np.bool_]:
-        """A mask of the cells that are not numeric, (rows, columns)."""
+        """A mask, (rows, columns), of the cells that are not numeric; all False for an array."""
         if not _is_table(X):
             shape = X.shape if is_sparse(X) else np.shape(X)
             return np.zeros((shape[0] if shape else 0, len(self.names)), dtype=bool)
         return np.isnan(self._numbers(X))
 
     def unreadable(self, X: Any) -> NDArray[np.bool_]:
-        """A mask of the rows with a cell that is not numeric."""
+        """A mask of the rows in which at least one cell is not numeric."""
         return np.asarray(self.unread_cells(X).any(axis=1))
 
     @property

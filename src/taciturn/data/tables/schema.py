@@ -73,7 +73,7 @@ class Schema:
         return tuple(name for field in self.fields for name in field.feature_names)
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> Schema:
-        """The same schema with other ranges for some of its numbers."""
+        """A copy of the schema in which the numeric columns in `ranges` have new ranges (low, high)."""
         unknown = set(ranges) - {field.name for field in self.fields if isinstance(field, Number)}
         if unknown:
             raise DataError(f"`ranges` must name numeric columns; got {', '.join(sorted(unknown))}.")
@@ -92,7 +92,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Schema:
-        """The schema from a dictionary of `to_dict`, or written by hand."""
+        """The schema that a dictionary describes, in the form that `to_dict` returns."""
         if not isinstance(entry, Mapping) or set(entry) != {"fields"}:
             raise DataError("a schema must be a table with the single key `fields`.")
         if not isinstance(entry["fields"], list | tuple):
@@ -101,7 +101,7 @@ class Schema:
 
 
 def public_columns(given: Any) -> Schema:
-    """The schema from a schema, its dictionary, or its short form {"age": (0, 110), "smoker": bool}."""
+    """The schema for a `Schema`, its dictionary, or its short form {"age": (0, 110), "smoker": bool}."""
     if isinstance(given, Schema):
         return given
     if not isinstance(given, Mapping) or not given:
@@ -118,7 +118,7 @@ def _field(name: str, public: Any) -> Field:
     """The field for a short description of a column."""
     if isinstance(public, Field):
         if public.name != name:
-            raise DataError(f"`{name}` must be a field of that name; got {public.name!r}.")
+            raise DataError(f"`{name}` must be a field of the same name; got the field {public.name!r}.")
         return public
     if public is bool:
         return Boolean(name)

@@ -1,7 +1,7 @@
 """A table from a database query, read once, in one snapshot, through SQLAlchemy.
 
-The query and the connection are private to the owner of the rows. No error, log or `repr` shows them. Errors
-of the database are not shown either, because they quote both.
+The query and the address of the database are private to the owner of the rows. No error, log or `repr` shows
+them. Error messages of the database are not shown either, because they may quote the query and the address.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TableQuery:
 
     @cached_property
     def columns(self) -> Columns:
-        """All columns, from one read-only transaction; cached, so every later call gets the same rows."""
+        """All columns, read in one transaction. They are cached, so that every call gives the same rows."""
         parsed = self._parsed
         names, rows = self._guarded(
             lambda: self._read(parsed), "refused the query; try it with the database's own client"
@@ -48,7 +48,10 @@ class TableQuery:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the database, without user, password and query: other queries may use the same rows."""
+        """A hash of the kind, host, port and name of the database.
+
+        User, password and query are left out, because other queries may return rows of the same people.
+        """
         url = self._parsed
         return digest(["database", url.get_backend_name(), url.host, url.port, url.database])
 
@@ -58,7 +61,7 @@ class TableQuery:
             from sqlalchemy.engine import make_url
         except ImportError as error:
             raise MissingExtra("sqlalchemy", "sql") from error
-        url = self._guarded(lambda: make_url(self.url), "needs a valid `url`; write it as SQLAlchemy expects")
+        url = self._guarded(lambda: make_url(self.url), "needs a `url` in the form of SQLAlchemy")
         if url.get_backend_name() == "sqlite":
             path = (self.folder / (url.database or "")).resolve()
             if not path.is_file():
@@ -72,7 +75,7 @@ class TableQuery:
 
         kind = url.get_backend_name()
         options: dict[str, Any] = {"poolclass": NullPool, "hide_parameters": True}
-        if kind == "sqlite":  # opened read-only: never created, never written to
+        if kind == "sqlite":  # open the file read-only: do not create it or write to it
             where = f"{Path(url.database).as_uri()}?mode=ro"
             options["creator"] = lambda: sqlite3.connect(where, uri=True)
         engine = create_engine(url, **options)
@@ -86,7 +89,7 @@ class TableQuery:
             return list(result.keys()), list(result.fetchall())
 
     def _guarded(self, act: Callable[[], Any], what: str) -> Any:
-        """Run `act`. Show only the type of a database error, because the text may quote the query."""
+        """Run `act`. Of a database error only the type is shown, because the text may quote the query."""
         try:
             return act()
         except DataError:

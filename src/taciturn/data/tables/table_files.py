@@ -29,8 +29,8 @@ from .column_parsing import read_numbers
 Columns = dict[str, Sequence[Any]]
 
 SUFFIXES = (".csv", ".parquet")
-_BLOCK = 256  # lines of a CSV file that are read at once: few enough that their cells stay in the CPU cache
-_LARGE = 2**22  # bytes of a CSV file above which Arrow parses the numbers: loading Arrow takes time too
+_BLOCK = 256  # lines of a CSV file that are read at once: so few that their cells stay in the CPU cache
+_LARGE = 2**22  # Arrow parses the numbers of CSV files with more bytes; for smaller files it loads too slowly
 _LINE_BREAK = ord("\n")
 _COMMA_NUMBER = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)?(,\d*)?([eE][+-]?\d+)?\s*")
 
@@ -59,7 +59,7 @@ def read_table(
 ) -> Columns:
     """The needed columns of a file. In a row with too many or too few cells, all values are missing.
 
-    numbers : columns that are needed as numbers only; they are returned as floats, which take less memory.
+    numbers : columns that are needed only as numbers. In a CSV file they are read as floats, to save memory.
     """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
@@ -85,7 +85,7 @@ def column_names(path: Path, form: CsvForm | None = None) -> tuple[str, ...]:
 
 @contextmanager
 def unchanged(path: Path) -> Iterator[None]:
-    """Raise if the file changes inside the block, because its rows could be a mixture of two versions."""
+    """Raise an error if the file changes inside the block: the rows could be a mixture of two versions."""
 
     def version() -> tuple[int, ...]:
         try:
@@ -99,7 +99,9 @@ def unchanged(path: Path) -> Iterator[None]:
         yield
     finally:
         if version() != before:
-            raise DataError(f"{path}: changed while it was read; run again when no program writes to it.")
+            raise DataError(
+                f"{path}: changed while it was read; run again when no program writes to the file."
+            )
 
 
 @contextmanager
@@ -120,13 +122,13 @@ def _readable(path: Path, form: CsvForm) -> Iterator[None]:
         raise DataError(f"{path}, line 1: is not CSV; is a quote left open?") from error
     except ValueError as error:  # from Arrow
         raise DataError(
-            f"{path}: is not a Parquet file, or only a part of one. Write it again; the name of a text table "
-            "must end in .csv."
+            f"{path}: is not a complete Parquet file. Write it again; if it is a text table, its name must "
+            "end in .csv."
         ) from error
 
 
 def check_columns(columns: Columns, needed: Sequence[str], place: str) -> Columns:
-    """Return the columns; raise an error if a needed column is missing or if there are no rows."""
+    """Return the columns; raise an error if a needed column is missing or if the table has no rows."""
     absent = [name for name in needed if name not in columns]
     if absent:
         raise DataError(
@@ -134,14 +136,14 @@ def check_columns(columns: Columns, needed: Sequence[str], place: str) -> Column
             "Names must match exactly; other columns are ignored."
         )
     if not columns or not len(next(iter(columns.values()))):
-        raise DataError(f"{place.removesuffix(', line 1')}: has no rows; is it the right table?")
+        raise DataError(f"{place.removesuffix(', line 1')}: has no rows; is this the right file?")
     return columns
 
 
 def _from_csv(path: Path, form: CsvForm, needed: Collection[str], numbers: Collection[str]) -> Columns:
     _check_text(path, form)
     with path.open(newline="", encoding=_encoding(form), errors="replace") as file:
-        # strict: an open quote would swallow rows, and the number of rows is public
+        # strict: without it, an open quote would swallow rows and change their number, which is public
         lines = csv.reader(file, strict=True, delimiter=form.separator)
         try:
             names = _names(next(lines, []))
@@ -177,7 +179,7 @@ def _arrow() -> Any:
 
 
 def _numbers(columns: Sequence[Sequence[str | None]], arrow: Any) -> list[NDArray[np.float64]]:
-    """Columns as numbers. Arrow gives the same numbers as `float`, ten times as fast, or raises an error."""
+    """The columns as floats. Arrow is much faster than `float`, and gives the same numbers or an error."""
     cells: list[Any] = list(chain.from_iterable(columns))
     try:
         text = np.frombuffer(("\n".join(cells) + "\n").encode("ascii"), dtype=np.uint8)
@@ -191,7 +193,7 @@ def _numbers(columns: Sequence[Sequence[str | None]], arrow: Any) -> list[NDArra
         texts = arrow.StringArray.from_buffers(len(cells), *given)
         size = len(columns[0]) if columns else 0
         return list(_floats(texts.cast(arrow.float64())).reshape(len(columns), size))
-    except (AttributeError, TypeError, ValueError):  # no Arrow, a missing cell, or one that Arrow cannot read
+    except (AttributeError, TypeError, ValueError):  # no Arrow, or a cell that Arrow cannot read
         if arrow is None or len(columns) == 1:
             return [read_numbers(column) for column in columns]
         return [one for column in columns for one in _numbers([column], arrow)]
@@ -202,7 +204,7 @@ def _names(first: Sequence[str]) -> tuple[str, ...]:
 
 
 def _rows(block: list[list[str]], width: int, form: CsvForm) -> list[list[Any]]:
-    """The lines as rows, without empty lines. A line with too many or too few cells is a row of None."""
+    """The lines as rows, without empty lines. A line with too many or too few cells becomes a row of None."""
     rows: list[list[Any]] = [row if len(row) == width else [None] * width for row in block if row]
     return [[_with_point(cell) for cell in row] for row in rows] if form.decimal == "," else rows
 
@@ -212,14 +214,14 @@ def _encoding(form: CsvForm) -> str:
 
 
 def _with_point(cell: str | None) -> str | None:
-    """1.234,5 -> 1234.5; other texts stay unchanged."""
+    """A number with a decimal comma gets a point: 1.234,5 -> 1234.5. Other texts stay unchanged."""
     if cell is None or not _COMMA_NUMBER.fullmatch(cell):
         return cell
     return cell.replace(".", "").replace(",", ".")
 
 
 def _check_text(path: Path, form: CsvForm) -> None:
-    """Raise for other formats that spreadsheets often write, judged by the first line, without quoting it."""
+    """Raise an error if the first line shows a format that does not match `form`; do not quote the line."""
     with path.open("rb") as file:
         first = file.readline(2**16)
     if first.startswith((b"\xff\xfe", b"\xfe\xff")) and codecs.lookup(form.encoding).name == "utf-8":
@@ -247,12 +249,12 @@ def _from_parquet(path: Path, needed: Collection[str]) -> Columns:
     with _parquet().ParquetFile(path) as file:
         names = file.schema_arrow.names
         if len(set(names)) < len(names):
-            raise DataError(f"{path}: must have each of its columns once.")
+            raise DataError(f"{path}: has two columns with the same name.")
         return {name: _cells(file.read(columns=[name]).column(0)) for name in names if name in needed}
 
 
 def _cells(column: Any) -> Any:
-    """Numbers as an array, which takes a tenth of the memory; everything else as a list of Python objects."""
+    """A numeric column as an array, to save memory; any other column as a list of Python objects."""
     from pyarrow import types
 
     kind = column.type
@@ -264,7 +266,7 @@ def _cells(column: Any) -> Any:
 
 
 def _floats(chunk: Any) -> NDArray[np.float64]:
-    """A piece of a column as floats, NaN if missing, from its raw bytes: `to_numpy` would load pandas."""
+    """A piece of a column as floats, NaN if missing, from raw bytes: `to_numpy` would load pandas."""
     lost, data = chunk.buffers()
     ends = slice(chunk.offset, chunk.offset + len(chunk))
     found = np.frombuffer(data, dtype=f"f{chunk.type.bit_width // 8}")[ends].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Take columns from a table: pandas, polars or pyarrow (none is imported), a mapping, an array, or rows."""
+"""Take columns from a table of pandas, polars or pyarrow (none is imported), a mapping, an array, or rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...core.errors import DataError
 
 
 def take_columns(names: tuple[str, ...], table: Any) -> dict[str, Any]:
-    """The named columns, with unchanged cells. Errors depend only on names and shapes, which are public."""
+    """The columns `names`, with unchanged cells. Errors depend only on names, types and shapes."""
     raw = _columns(table, names)
     lengths = {len(values) for values in raw.values()}
     if len(lengths) != 1:
@@ -73,7 +73,7 @@ def _by_position(table: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _row(row: Any, names: tuple[str, ...]) -> Sequence[Any]:
-    """The cells of a row in the schema's order. In a row of another length all values are missing."""
+    """The cells of a row in the order of `names`. In a row of a different length all values are missing."""
     if isinstance(row, Mapping):
         return [row.get(name) for name in names]
     listed = isinstance(row, np.ndarray) and row.ndim == 1

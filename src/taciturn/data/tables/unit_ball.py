@@ -1,4 +1,4 @@
-"""Scale rows, with a constant column for the intercept, to norm at most 1, by public numbers alone."""
+"""Scale rows to norm at most 1, with a constant column for the intercept, by public numbers alone."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _BLOCK = 8192  # rows that are scaled at a time
 class UnitBallScaling:
     """||x|| <= bound  ->  z = (x / bound, c) / sqrt(1 + c^2), ||z|| <= 1; without intercept z = x / bound.
 
-    A longer x is first clipped to the bound. The constant for the intercept is part of z, because the privacy
-    proof needs a bound on the whole row. A model f of z is a model of x: f.z = coef.x + intercept. A smaller
-    c leaves more of the norm to x, and makes the regulariser keep the intercept closer to 0.
+    An x with a larger norm is first clipped to the bound. The constant for the intercept is part of z,
+    because the privacy proof needs a bound on the whole row. A model f of z is a model of x: f.z = coef.x +
+    intercept. A smaller c leaves more of the norm to x, and makes the regulariser keep the intercept closer
+    to 0.
     """
 
     bound: float
@@ -31,12 +32,12 @@ class UnitBallScaling:
 
     @property
     def share(self) -> float:
-        """The share of the norm of z that is for x."""
+        """The largest norm of the part of z that comes from x."""
         return 1.0 / math.hypot(1.0, self.c) if self.intercept else 1.0
 
     @property
     def constant(self) -> float:
-        """The last entry of z."""
+        """The last entry of z, if there is an intercept."""
         return self.c / math.hypot(1.0, self.c)
 
     def rows(
@@ -80,14 +81,14 @@ class UnitBallScaling:
         return ones if keep is None else np.where(keep, ones, 0.0)
 
     def model(self, f: Array) -> tuple[Array, Array]:
-        """(coef, intercept) for x, from models f of z; the last axis of f has the entries of a model."""
+        """(coef, intercept) of models of x, from models f of z; a model is the last axis of f."""
         if not self.intercept:
             return f / self.bound, np.zeros(f.shape[:-1])
         return f[..., :-1] * (self.share / self.bound), f[..., -1] * self.constant
 
 
 class ScaledRows(LazyRows):
-    """z for the chosen rows of X, computed when they are needed. The factor of each row is stored."""
+    """z for the chosen rows of X, computed when it is needed. The factor of each row is stored."""
 
     def __init__(
         self,
