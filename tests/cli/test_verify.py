@@ -128,7 +128,7 @@ def test_unverified_texts_of_another_version_are_not_shown(
     file.write_text(json.dumps(body | {"sha256": hashlib.sha256(canonical(body).encode()).hexdigest()}))
     assert run(["verify", str(file)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "All is well." not in shown and "The texts in it were not compared" in shown
+    assert "All is well." not in shown and "The texts in the file were not compared" in shown
 
 
 def test_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,7 +52,7 @@ def test_the_remainder_of_a_large_budget_can_be_spent_and_hardly_more(table, tmp
         clf = tt.PrivateLogisticRegression(epsilon=33.0, delta=1e-5, **FAST).fit(*table)
         left = budget.left
         assert "left=81." in repr(budget)
-        with pytest.raises(BudgetExceeded, match=r"one more may cost at most 81\."):
+        with pytest.raises(BudgetExceeded, match=r"one run may cost at most 81\."):
             clf.set_params(epsilon=1.01 * left).fit(*table)
         clf.set_params(epsilon=left).fit(*table)
     assert 0.99 * left < clf.certificate_.epsilon <= left and 99 < budget.spent <= 100

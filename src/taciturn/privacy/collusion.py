@@ -1,8 +1,9 @@
-"""The cost of masked sums, as a function of the number of other sites that collude with the observer.
+"""The cost of masked sums, as a function of the number of sites that collude with the observer.
 
-The observer learns only the sum of the honest sites' messages: apart from this sum, the masked messages are
-uniformly random. So the noise of all honest sites together protects each record. If all other sites collude,
-only the site's own noise protects its records, and the cost does not rely on masks.
+A site that does not collude is honest. The observer learns only the sum of the honest sites' messages: apart
+from this sum, the masked messages are uniformly random. So the noise of all honest sites together protects
+each record of an honest site. If a site is the only honest one, its own noise alone protects its records, and
+the cost does not rely on masks.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ def masked_cost(run: RunFacts, rounds: Iterable[int], delta: float, honest: int)
 
 
 def masked_slack(run: RunFacts, rounds: Iterable[int], honest: int) -> Slack:
-    """What discrete noise adds to these rounds together if the noise of `honest` sites protects a site."""
+    """What discrete noise adds to the cost of these rounds if the noise of `honest` sites protects a site."""
     sums = _sums(run, rounds)
     each = [_slack(entry.std, entry.length, 1, _honest_at(run, entry.t, honest)) for entry in sums]
     return Slack(float(np.sum([one.epsilon for one in each])) * (1 + 1e-12), sum(one.failure for one in each))
 
 
 def masked_table(run: RunFacts, rounds: Iterable[int], delta: float) -> tuple[float, ...]:
-    """epsilon at delta against c = 0 .. N-1 colluding sites; it never decreases with c."""
+    """epsilon at delta if c sites collude, for c = 0 .. N-1. It never decreases with c."""
     charged = list(rounds)
     each = [run.honest(c) for c in range(run.sites)]
     known = {honest: masked_cost(run, charged, delta, honest) for honest in set(each)}
@@ -66,18 +67,22 @@ def masked_curve(run: RunFacts, rounds: Sequence[int], delta: float, honest: int
 
 
 def colluders(run: RunFacts, colluding: int | None) -> int:
-    """The number of colluding sites, 0 .. N-1; None means all other sites, N-1."""
+    """The number of colluding sites, 0 .. N-1; None means all sites but one, N-1."""
     run.honest(colluding)
     return run.sites - 1 if colluding is None else int(colluding)
 
 
 def fewest_honest(run: RunFacts, honest: int) -> int:
-    """The smallest number of sites whose noise protects a release of the run, over all its attempts."""
+    """The smallest number of sites whose noise protects a release of the run, over all attempts of the run.
+
+    `honest` is the number of honest sites if no site leaves the run.
+    """
     return min([_honest_at(run, entry.first, honest) for entry in run.attempts], default=honest)
 
 
 def _honest_at(run: RunFacts, release: int, honest: int) -> int:
-    """The number of sites whose noise protects a release; honest sites that left the run do not count."""
+    """The number of sites whose noise protects this release. Sites that left the run before do not count, and
+    the sites that left are assumed to be honest ones."""
     members = [entry.members for entry in run.attempts if entry.first <= release]
     return max(1, len(members[-1]) - (run.sites - honest)) if members else honest
 

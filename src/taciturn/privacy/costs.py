@@ -1,6 +1,7 @@
 """The privacy cost of a run, from its facts: the bound of each release, summed over rounds and classes.
 
-Only this module chooses between the bounds in `accounting`. A round that was not charged costs nothing.
+Only this module chooses between the bounds in `accounting`; masked sums have one bound (see `collusion`). A
+round that was not charged costs nothing.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from .loss_facts import LossFacts
 
 ACCOUNTANTS = ("pure", "gaussian", "renyi")
 _BEYOND = 1e6  # a value of x (see `bounds.bend`) that makes the bound infinite at every Renyi order used
-_CERTAIN = 20.0  # below this epsilon, the probability 1e-40 of noise that is too long is negligible
+_CERTAIN = 20.0  # below this epsilon, the probability 1e-40 of noise longer than `Slack` allows is negligible
 _SPREAD = 2.0**16  # in grid steps: integer noise with at least this std is treated as rounded normal noise
-_ROUNDED = 1 + 4e-12  # a row passes the check ||x|| <= 1 if its norm, as computed, is at most 1 + 1e-12
+_ROUNDED = 1 + 4e-12  # a margin: a row passes the check ||x|| <= 1 if its computed norm is at most 1 + 1e-12
 
 
 class Releases(NamedTuple):
@@ -71,7 +72,7 @@ class Releases(NamedTuple):
         return cls.of(run, [site], [Columns.of(site, [charge])]).rounds(slice(charge.t - 1, None))
 
     def rounds(self, at: slice) -> Releases:
-        """The same tables for some of the rounds."""
+        """The tables of these rounds only."""
         return Releases._make([self.samples, *(table[:, at] for table in self[1:])])
 
     def by_round(self) -> Releases:
@@ -86,11 +87,11 @@ class Releases(NamedTuple):
 
 
 class SiteCost(NamedTuple):
-    """The cost of all charged rounds of one site; inf if there is no finite bound.
+    """The cost of all counted rounds of one site; inf if there is no finite bound.
 
     `accountant` names the bound that gave `epsilon`: "pure", "renyi" (at `order`) or "gaussian" (exact, from
     mu); None if no bound is finite. `paper_condition` says whether the paper's theorem applies; only then is
-    `paper_epsilon` a guarantee. `mu` is the mu of masked sums against `run.colluding` colluding sites.
+    `paper_epsilon` a guarantee. `mu` is the mu of masked sums if `run.colluding` sites collude, else None.
     """
 
     paper_epsilon: float
@@ -103,9 +104,10 @@ class SiteCost(NamedTuple):
 
 
 def paper_speaks(run: RunFacts) -> bool:
-    """Whether Theorem 3 covers this run: norm noise in the penalty, |L'| <= 1, ||x|| <= 1, unit "record".
+    """Whether Theorem 3 of the paper covers this kind of run.
 
-    The theorem does not cover a run that releases moments of the rows.
+    The theorem needs norm noise inside a site's problem, |L'| <= 1, ||x|| <= 1, unit "record", and a run that
+    does not release moments of the rows.
     """
     inside = not run.moments and run.loss.slope_bound <= 1 and run.data_norm <= 1 and run.unit == "record"
     return run.noise == "norm" and run.mechanism.inside and inside
@@ -136,7 +138,8 @@ def paper_holds(run: RunFacts, site: SiteFacts, columns: Columns) -> bool:
 def pure_costs(run: RunFacts, releases: Releases) -> Array:
     """Pure epsilon of every release, (sites, rounds): infinite with Gaussian noise, or without noise.
 
-    The pure epsilon of a release of moments of the rows is infinite too, because its noise is Gaussian.
+    If a site released moments of its rows, all of its entries are infinite, because the noise on moments is
+    Gaussian.
     """
     if np.any(releases.moments):
         return np.broadcast_to(np.where(releases.spent, np.inf, 0.0)[:, None], releases.charged.shape)
@@ -151,7 +154,7 @@ def pure_costs(run: RunFacts, releases: Releases) -> Array:
 
 
 def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
-    """Renyi cost of all rounds, (sites, orders)."""
+    """Renyi cost of all charged rounds together, (sites, orders)."""
     if run.stated is not None:
         rounds = np.count_nonzero(releases.charged, axis=1)[:, None]
         each = np.where(rounds > 0, run.stated.renyi_at(orders), 0.0)
@@ -167,7 +170,7 @@ def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
 
 
 def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
-    """Renyi cost of the perturbed update, one class, without the output noise."""
+    """Renyi cost of all perturbed updates together, for one class, without the output noise."""
     k, a = _weight(run, releases)
     on, loss = releases.charged, run.loss
     D = np.where(on, bounds.displacement(k, loss.slope_bound, _reach(run)), 0.0)
@@ -184,7 +187,7 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
 def _person_bend(run: RunFacts, x: Array, orders: Array) -> Array:
     """The additional Jacobian cost of a person with several rows, compared with one row, (sites, orders).
 
-    Every round counts as the worst round.
+    The cost of the worst round is counted for every round, so the result is an upper bound.
     """
     if run.unit == "record":
         return np.zeros((len(x), len(orders)))
@@ -193,10 +196,10 @@ def _person_bend(run: RunFacts, x: Array, orders: Array) -> Array:
 
 
 def _renyi_gaussian(D: Array, sigma: Array, x: Array, shape: str) -> tuple[Array, Array]:
-    """D and x of each round for the Renyi bound. A mu-GDP round costs q mu^2 / 2 at order q, with x = 0.
+    """D and x of each round, changed so that the Renyi bound of a round is the smaller of two bounds.
 
-    The mu-GDP cost is below the general Renyi bound, at every order, if mu^2 <= (D / sigma)^2 +
-    2 x^2 / (1 + x).
+    A mu-GDP round costs q mu^2 / 2 at order q, as a round with D = mu sigma and x = 0 does. This cost is
+    below the general Renyi bound, at every order, if mu^2 <= (D / sigma)^2 + 2 x^2 / (1 + x).
     """
     mu = penalty_mu(D, sigma, x, shape)
     better = mu**2 <= (D / sigma) ** 2 + 2 * x**2 / (1 + x)
@@ -204,10 +207,11 @@ def _renyi_gaussian(D: Array, sigma: Array, x: Array, shape: str) -> tuple[Array
 
 
 def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
-    """mu of all rounds and classes, (sites,): infinite unless all noise of the run is Gaussian.
+    """mu of all rounds and classes together, (sites,).
 
-    Integer noise with a std of at least 2^16 grid steps counts as rounded normal noise; `exact_epsilon` adds
-    the cost of the difference.
+    mu is infinite unless all noise of the run is Gaussian, or the author of the method states mu. Integer
+    noise with a std of at least 2^16 grid steps counts as rounded normal noise; `exact_epsilon` adds the cost
+    of the difference. Integer noise with a smaller std makes mu infinite.
     """
     if run.stated is not None and run.stated.mu is not None:
         return compose_mu(math.sqrt(run.outputs) * np.where(releases.charged, run.stated.mu, 0.0))
@@ -251,7 +255,7 @@ def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
 
 
 def exact_slack(run: RunFacts) -> Slack:
-    """How much the integer noise of a whole run differs from rounded normal noise."""
+    """What the integer noise of a whole run adds to the cost, compared with rounded normal noise."""
     none = Slack(0.0, 0.0)
     sums = masked_slack(run, range(1, run.moments + 1), 1) if run.moments else none
     whole = discrete_slack(_SPREAD, run.dimension, run.rounds * run.outputs) if run.integers else none
@@ -270,11 +274,11 @@ def loss_shape(loss: LossFacts) -> str:
 
 
 def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: Array) -> Array:
-    """Renyi cost of noise on a vector that one record moves by at most `moved`.
+    """Renyi cost of noise on vectors that one record moves by at most `moved`, over all rounds.
 
-    If the vector moves by whole grid steps, discrete Gaussian noise costs the same as continuous Gaussian
-    noise [CKS20]. For discrete Laplace noise only the pure bound is used: x is set so high that the other
-    bounds are infinite.
+    If a vector moves by whole grid steps, discrete Gaussian noise costs no more than continuous Gaussian
+    noise [CKS20]. For discrete Laplace noise only the pure bound is used: x (`bend`) is set so high that the
+    Renyi bound of norm noise is infinite.
     """
     bend = np.full_like(moved, _BEYOND if run.integers and noise == "norm" else 0.0)
     if noise == "gaussian":
@@ -285,13 +289,13 @@ def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: 
 
 
 def _stray(run: RunFacts) -> float:
-    """How far apart errors can move two solved vectors: 2 `tol`, plus sqrt(d) grid steps if the release was
-    rounded before its last noise."""
+    """How far apart solver errors can move two solved vectors: 2 `tol`, plus sqrt(d) grid steps if a vector
+    is rounded before its last noise is added."""
     return float(up(2 * run.tol + _rounding(run))) if run.integers else 2 * run.tol
 
 
 def _primal_move(run: RunFacts, k: Array, a: Array) -> Array:
-    """The sensitivity S of the solved vector, plus the effect of rounding before the noise."""
+    """The sensitivity S of the solved vector, plus the effect of rounding it before the noise is added."""
     S = bounds.primal_sensitivity(k, a, run.loss.slope_bound, run.tol, _reach(run))
     return up(S + _rounding(run)) if run.integers else S
 
@@ -325,7 +329,7 @@ def usable_delta(run: RunFacts, delta: float) -> float:
 
 
 def _pure_update(run: RunFacts, releases: Releases) -> Array:
-    """Pure epsilon of the perturbed update with norm noise, one class, without the output noise."""
+    """Pure epsilon of each perturbed update with norm noise, for one class, without the output noise."""
     k, a = _weight(run, releases)
     loss, alpha, X = run.loss, releases.scale, _reach(run)
 
@@ -348,5 +352,5 @@ def _weight(run: RunFacts, releases: Releases) -> tuple[Array, Array]:
 
 
 def _reach(run: RunFacts) -> float:
-    """X plus a margin for rounding: the computed norm of an accepted row is at most this number."""
+    """X plus a margin for rounding: the exact norm of an accepted row is at most this number."""
     return run.data_norm * _ROUNDED

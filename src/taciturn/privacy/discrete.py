@@ -2,11 +2,12 @@
 
     P(z) ~ exp(-z^2 / (2 s^2))        and        P(z) ~ exp(-|z| / s),        z = 0, +-1, +-2, ...
 
-An event of probability exp(-x) is drawn by comparing exp(-x), in floats, with 64 random bits. If the two are
-too close for floats to decide, more bits are drawn and exp(-x) is computed to as many digits as needed. So
-the answer is always that of exact arithmetic. The bits come from the generator: ChaCha20 with a fresh key. A
-sampler that keeps its own state, such as opendp's, would draw the same noise twice if a virtual machine is
-resumed twice from one image. The tests compare these samplers with opendp's sampler.
+An event of probability exp(-x) is drawn by comparing exp(-x), in floats, with 64 random bits, read as a
+number in [0, 1). If the two numbers are too close for floats to decide, more bits are drawn and exp(-x) is
+computed to as many digits as needed. So the answer is always that of exact arithmetic. The bits come from the
+caller's generator; in a real run this is ChaCha20 with a fresh key. A sampler that keeps its own state, such
+as opendp's, would draw the same noise twice if a virtual machine is resumed twice from one image. The tests
+compare the samplers of this module with opendp's.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from ..core.types import Array
 Ints = NDArray[np.int64]
 Exact = Callable[[int], Fraction]
 
-_NEAR = 1e-9  # floats decide if exp(-x) and the random bits differ by more; their error is below 1e-12
+_NEAR = 1e-9  # floats decide if exp(-x) and the random number differ by more than this; they err by < 1e-12
 _FEW, _TOSSES = 4096, 8
 LARGEST = 2.0**50
-"""The largest scale; at this scale a draw is beyond 2^62 with probability below exp(-4000)."""
+"""The largest scale. At this scale the absolute value of a draw exceeds 2^62 with probability below
+exp(-4000)."""
 
 
 def discrete_gaussian(generator: np.random.Generator, scale: float, size: int) -> Ints:
-    """Independent draws with P(z) ~ exp(-z^2 / (2 scale^2)), exactly for this float `scale`."""
+    """Independent draws with exactly P(z) ~ exp(-z^2 / (2 scale^2)), where `scale` is not rounded."""
     s = _scale(scale)
     t = math.floor(s) + 1
 
@@ -83,10 +85,10 @@ def draw_steps(
 ) -> Ints:
     """The noise that a real run adds last to a release, in grid steps, (runs, d).
 
-    Gaussian noise of standard deviation `scale` becomes discrete Gaussian noise of `scale / grid`. Norm noise
-    of rate `scale` becomes discrete Laplace noise of sqrt(d) / (scale grid) in every coordinate. If one
-    record moves the vector by ||x|| <= r, this noise costs at most scale r, as norm noise would, because
-    ||x||_1 <= sqrt(d) ||x||.
+    Instead of Gaussian noise of standard deviation `scale`, the run adds discrete Gaussian noise of scale
+    `scale / grid`. Instead of norm noise of rate `scale`, it adds discrete Laplace noise of scale
+    sqrt(d) / (scale grid) to every coordinate. If one record moves the vector by x with ||x|| <= r, this
+    Laplace noise costs at most scale r, as norm noise would, because ||x||_1 <= sqrt(d) ||x||.
     """
     if kind == "gaussian":
         return discrete_gaussian(generator, scale / grid, runs * d).reshape(runs, d)
@@ -138,11 +140,11 @@ def _below(generator: np.random.Generator, word: int, x: Fraction) -> bool:
 
 
 def _bracket(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """low <= exp(-x) <= high, equal to about `digits` digits."""
+    """(low, high) with low <= exp(-x) <= high, equal to about `digits` - 8 digits."""
     with decimal.localcontext(decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)):
         slip = Fraction(1, 10 ** (digits - 8))
         ratio = decimal.Decimal(x.numerator) / decimal.Decimal(x.denominator)
-        middle = Fraction((-ratio).exp())  # each step errs by one unit in the last digit
+        middle = Fraction((-ratio).exp())  # the division and `exp` each err by one unit in the last digit
     wide = slip * (1 + x) * middle
     return middle - wide, min(Fraction(1), middle + wide)
 
@@ -156,6 +158,6 @@ def _scale(scale: float) -> float:
     number = checks.positive("scale", scale)
     if number > LARGEST:
         raise ParameterError(
-            f"`scale` must be at most 2^50 steps of the grid; got {number:g}. Coarsen the grid."
+            f"`scale` must be at most 2^50 steps of the grid; got {number:g}. Choose a coarser grid."
         )
     return number

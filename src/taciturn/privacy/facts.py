@@ -27,8 +27,8 @@ from .sums import AttemptFacts, SumFacts, SumTerms, check_moments, check_sums
 UNITS = ("record", "person")
 STARTS = ("zeros", "random")
 PLACES = ("process", "folders", "network")
-"""Where the rows of a real run were: all in one process; on one machine, each site's rows in their own folder
-and read by their own process; or on one machine per site, as far as the network addresses show."""
+"""Where the rows of a real run were: all in one process; on one machine, in one folder for each site, which
+a separate process reads; or on one machine per site, as far as the network addresses show."""
 _MOST_ORDER = 1e5
 _LONGEST = 300
 _STEPS = 2.0**52  # floats represent every whole number up to this one
@@ -47,33 +47,34 @@ class RunFacts:
     ----------
     method : "penalty", "dual" (penalty perturbation with eta = theta), "primal", "masked", "own" or "none".
     noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (only for masked sums),
-        "own" (for a user's own method, whose cost is `stated`), or "none": epsilon is infinite.
+        "own" (for a user's own method, whose cost is `stated`), or "none", with an infinite epsilon.
     loss : the loss with its bounds on slope and curvature.
     sites, rounds, dimension : N, the planned T, and d.
     C, regularization : the weight of the loss and rho.
-    regularized : False if any coordinate, such as an intercept, is not regularised; then m = 2 eta V.
+    regularized : False if any coordinate, such as an intercept, is not regularised. Then the strong
+        convexity m of a site's objective is 2 eta V, otherwise rho / N + 2 eta V.
     data_norm : X, the public bound on ||x||.
     output_noise : kind of noise added to the minimiser before its release; None if idealised or "primal".
-    tol : how far a released minimiser may be from the exact one, ||gradient|| / m, rounding errors included.
+    tol : how far a solved vector may be from the exact minimiser, ||gradient|| / m, rounding errors included.
     grid, clip : step of the grid that releases are rounded to; bound on entries sent and received; or None.
-    integers : whether the last noise was drawn exactly, as whole numbers of grid steps: discrete Gaussian
-        noise of the charged scale or, for norm noise, discrete Laplace noise of scale sqrt(d) / rate. Then
-        `tol` includes the rounding of all other noise, and `delta` the failures of sampling it in floats.
-    simulated : True if the noise can be reproduced (from a seed).
+    integers : whether the noise added last was drawn exactly, as whole grid steps: discrete Gaussian noise of
+        the charged scale or, for norm noise, discrete Laplace noise of scale sqrt(d) / rate. Then `tol`
+        covers rounding errors of the noise added before, and `delta` failures of drawing that in floats.
+    simulated : True if the noise can be reproduced from a seed.
     where : where the rows were, one of `PLACES`; set automatically for a simulated or planned run.
-    outputs : the number of models trained at once (K for one-vs-rest), each with one release per round.
+    outputs : the number of models trained at once (K for one-vs-rest); each model has one release per round.
     start : how f(0), the model before round 1, was made; it must not depend on the data.
-    marks : further warnings for the reader, e.g. "bounds taken from the data"; `PLANNED`: there was no run.
+    marks : warnings for the reader, e.g. "bounds taken from the data", or `PLANNED` if there was no run.
     sums : for masked sums: what each site sends, one entry per round. For "penalty": the moments of the rows
         that define whitened coordinates, in the first rounds; each site's own noise protects its records.
-    records, largest : for sums: the public, fixed number of records in the whole network (with unit
-        "person", `persons` instead), and the largest number of rows at one site. The bounds of a sum must
-        follow from them.
-    colluding : how many other sites may collude with the observer; None: all. Only masked sums depend on it.
+    records, largest : for sums: the public, fixed number of records in the whole network (None with unit
+        "person"), and the largest number of rows at one site. They determine the bounds of a sum.
+    colluding : how many of the sites that do not hold a record may collude with the observer; None: all of
+        them. Only masked sums depend on it.
     connectivity : the fewest sites whose removal may disconnect the mask graph; None: all pairs share masks.
-    attempts : the attempts of a masked run that some sites left; `sums` then lists every release of the site.
-    unit : what the guarantee protects: one "record", or one "person" with all their rows. Those rows are
-        weighted so that they count at most as one row; the `samples` of a site are then its persons.
+    attempts : the attempts of a masked run that some sites left; then `sums` has one entry per release.
+    unit : what the guarantee protects: one "record", or one "person" with all their rows. A person's rows are
+        weighted so that they count at most as one row, and `samples` is the number of persons at a site.
     persons : the public, fixed number of persons in the whole network; for unit "person" only.
     rows_per_person : a public bound on the rows of one person, or None. Only norm noise needs it.
     sites_per_person : the most sites that hold rows of one person; above 1 for masked sums only.
@@ -197,7 +198,7 @@ class RunFacts:
         terms.check(self.sums, self.attempts)
 
     def _check_integers(self) -> None:
-        """Check a release of whole numbers: it needs a grid that floats store exactly, a clip, and noise."""
+        """Raise unless releases of whole numbers have last noise, a grid that is a power of 2, and a clip."""
         if self.noise not in ("norm", "gaussian") or self.idealised:
             raise ParameterError("`integers` needs noise on the output, or primal noise.")
         if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
@@ -238,7 +239,7 @@ class RunFacts:
 
     @property
     def masked(self) -> bool:
-        """Whether the sites send shares of sums, hidden by masks that cancel."""
+        """Whether the sites send shares of sums, which masks hide until all shares are added up."""
         return self.mechanism.summed
 
     @property
@@ -247,11 +248,10 @@ class RunFacts:
         return 0 if self.mechanism.summed else len(self.sums)
 
     def honest(self, colluding: int | None) -> int:
-        """The least number of sites whose noise protects a site if `colluding` others collude (None: all).
+        """The least number of sites whose noise protects a site if `colluding` other sites collude.
 
-        The honest sites protect each other while shared masks connect them; otherwise only the site's own
-        noise may protect its records.
-        """
+        None means that all other sites collude. The honest sites protect each other while masks connect them.
+        If masks may not connect them, and without masked sums, only the site's own noise counts: 1."""
         everybody = self.sites - 1
         against = everybody if colluding is None else checks.among_sites("colluding", colluding, self.sites)
         safe = self.connectivity is None or against < self.connectivity
@@ -281,11 +281,11 @@ SCHEDULES = ("dual_step", "eta", "scale", "output_scale")
 class SiteFacts:
     """One site. The last entry of each of its schedules holds for all later rounds.
 
-    site, samples, degree : its number in the network; B, its samples; V, its neighbours.
+    site, samples, degree : the site's number in the network; B, its number of samples; V, of neighbours.
     dual_step : theta(t). Masked sums have no dual step: leave it out.
     eta, scale, output_scale : the values planned for `Charge`, one per round. The cost of a run that ended
-        early depends on them; without them it has no finite bound. `RunFacts` has the plan of sums: if a run
-        releases moments of the rows first, these schedules begin after the moments.
+        early depends on these values; without them the cost has no finite bound. Masked sums need no such
+        values. If a run first releases moments of the rows, these schedules begin after the moments.
     """
 
     site: int
@@ -312,11 +312,11 @@ class SiteFacts:
 class Charge(NamedTuple):
     """One release of one site in round t = 1, 2, ...
 
-    `scale` is alpha for norm noise and sigma for Gaussian noise (0 without noise), `output_scale` the same
-    for the output noise. `degree` is the V of this round, if it differs because a neighbour was lost.
-    For sums: `Charge(site, t, scale=s)`, with the std of the site's noise in grid units as in `SumFacts`.
+    `scale` is alpha for norm noise and sigma for Gaussian noise (0 without noise); `output_scale` is alpha or
+    sigma of the output noise. `degree` is the number V of neighbours in this round, if a neighbour was lost.
+    For sums: `Charge(site, t, scale=s)`, where s is the std of the site's noise in grid units (`SumFacts`).
     `aborted`: the solver failed after its noise was drawn. Nothing was sent, but the failure may reveal
-    something about the records, so it is charged as a release.
+    something about the records, so the failure is charged as a release.
     """
 
     site: int
@@ -329,7 +329,7 @@ class Charge(NamedTuple):
 
 
 class RoundCharges(NamedTuple):
-    """One release of each of several sites in round t, as one array per field; None: no such noise."""
+    """One release of each of several sites in round t, as one array per field; None if there is no noise."""
 
     t: int
     sites: NDArray[np.int64]
@@ -366,10 +366,10 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class SiteBudget:
-    """The limit of a site: it stops before its cost exceeds (epsilon, delta).
+    """The limit of a site: the site stops before its cost exceeds (epsilon, delta).
 
-    With `order` = None the schedules must be fixed before the run. With an order, chosen before the run, the
-    charges may depend on earlier releases (a Renyi filter at that order), and the budget itself is certified.
+    If `order` is None, the schedules must be fixed before the run. With a Renyi order, chosen before the run,
+    charges may depend on earlier releases (a Renyi filter); then epsilon is certified as the whole budget's.
     """
 
     epsilon: float

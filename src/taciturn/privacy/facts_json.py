@@ -1,4 +1,7 @@
-"""Convert facts to plain JSON values and back. Unknown and missing keys are errors; floats stay exact."""
+"""Convert facts to plain JSON values and back. Floats stay exact.
+
+Unknown keys are errors. Missing keys are errors too, except those that earlier versions did not write.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,18 @@ from .loss_facts import LossFacts
 from .stated_cost import StatedCost
 from .sums import AttemptFacts, SumFacts
 
-_ADDED = {"eta", "scale", "output_scale"}  # keys that ledgers older than certificate format 2 lack
+_ADDED = {"eta", "scale", "output_scale"}  # keys that are missing in ledgers older than certificate format 2
 T = TypeVar("T", RunFacts, SiteFacts, LossFacts, SumFacts, AttemptFacts, StatedCost, SiteBudget)
 
 
 def to_plain(facts: RunFacts | SiteFacts | SiteBudget) -> dict[str, Any]:
-    """Facts as JSON values; tuples become lists. `attempts` is left out if no site left the run."""
+    """Facts as JSON values; tuples become lists. Empty `attempts` and a `stated` of None are left out."""
     plain = dataclasses.asdict(facts)
     for entry in plain.get("attempts", ()):
         entry["members"] = list(entry["members"])
     if not plain.get("attempts", True):
         del plain["attempts"]
-    if (stated := plain.pop("stated", None)) is not None:  # written only if it is given
+    if (stated := plain.pop("stated", None)) is not None:
         plain["stated"] = stated | {"renyi": stated["renyi"] and [list(pair) for pair in stated["renyi"]]}
     return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
@@ -39,7 +42,7 @@ def run_from(plain: Any) -> RunFacts:
     for name, kind in kinds.items():
         if not isinstance(fields[name], Sequence) or isinstance(fields[name], str):
             raise ParameterError(
-                f"the facts of RunFacts hold a value of the wrong type: `{name}` must be a list."
+                f"the facts of RunFacts contain a value of the wrong type: `{name}` must be a list."
             )
         fields[name] = tuple(_made(kind, entry) for entry in fields[name])
     return _made(RunFacts, fields)
@@ -62,7 +65,7 @@ def _made(cls: type[T], plain: Any) -> T:
     try:
         return cls(**plain)
     except (TypeError, AttributeError) as error:
-        raise ParameterError(f"the facts of {cls.__name__} hold a value of the wrong type.") from error
+        raise ParameterError(f"the facts of {cls.__name__} contain a value of the wrong type.") from error
 
 
 def _check_keys(cls: type[Any], plain: Any) -> None:

@@ -17,11 +17,11 @@ KINDS = ("classification", "regression", "classes")
 
 @dataclass(frozen=True)
 class LossFacts:
-    """sup |L'| = slope_bound and sup L'' = curvature_bound.
+    """The facts about a loss L, with |L'| <= slope_bound and L'' <= curvature_bound.
 
-    `name` decides which bound applies: "logistic" and "log-cosh" have a tighter bound of their own, all other
-    losses a general one. The name and parameters of a shipped loss determine its slope and curvature bounds.
-    The name of any other loss begins with "custom".
+    `name` decides which bound on the privacy cost applies: "logistic", "log-cosh" and "smooth-hinge" have
+    tighter bounds than other losses. The name and the parameters of a shipped loss (a loss that is part of
+    taciturn) determine its slope and curvature bounds. The name of any other loss begins with "custom".
     """
 
     name: str
@@ -51,7 +51,7 @@ class LossFacts:
 
     @property
     def shipped(self) -> bool:
-        """Whether the loss's name determines its bounds. The author of a custom loss states its bounds."""
+        """Whether the loss is part of taciturn. The author of any other (custom) loss states its bounds."""
         return self.name in _SHIPPED
 
     def check_private(self, noise: str) -> None:
@@ -79,7 +79,7 @@ class LossFacts:
 
     @property
     def slope_at_zero(self) -> float:
-        """sup |L'| at the model f = 0. All margins are 0 there, but residuals may have any size.
+        """sup |L'| at the model f = 0. At this model all margins y f.x are 0, but residuals y - f.x are not.
 
         >>> LossFacts("logistic", 1.0, 0.25).slope_at_zero
         0.5
@@ -94,7 +94,7 @@ class LossFacts:
         return self.slope_bound
 
     def _check_shipped(self, kind: str, names: tuple[str, ...], bounds: Bounds) -> None:
-        """Raise unless the bounds are those of the shipped loss, which are computed again here."""
+        """Raise unless the parameters, kind and bounds are those of the shipped loss. Sets the kind."""
         if set(self.parameters) != set(names):
             held = " and ".join(names) or "nothing"
             raise ParameterError(f"`parameters` of the loss {self.name} must contain {held}.")

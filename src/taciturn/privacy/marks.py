@@ -1,4 +1,4 @@
-"""Marks: warnings for the reader of a certificate. They must not look like figures."""
+"""Marks: warnings for the reader of a certificate. A mark must not look like a figure of the certificate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _FIGURE = re.compile(r"(epsilon|delta|\beps|ε|δ)\s*([=:<≤≈]|is\b|of\b)+\s*
 
 
 def check_mark(mark: str) -> None:
-    """Raise if a mark looks like a figure: it contains a number or a word such as epsilon."""
+    """Raise if a mark looks like a figure: if it contains a number or a word such as epsilon.
+
+    The fixed marks of taciturn are allowed, and public class weights may contain numbers.
+    """
     if mark in (PLANNED, ABORTED, NOT_PROVEN) or _CUT_OFF.fullmatch(mark):
         return
     numbers = not mark.startswith(_WEIGHTED) and any(sign.isnumeric() for sign in mark)
@@ -31,6 +34,6 @@ def check_mark(mark: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raise if the name of a site states a figure; 'delta' alone is allowed."""
+    """Raise if the name of a site looks like a figure, such as 'epsilon = 1'; 'delta' alone is allowed."""
     if _FIGURE.search(name):
         raise ParameterError(f"`name` of a site must not look like a figure; got {name!r}.")

@@ -39,10 +39,12 @@ NOISES = tuple(dict.fromkeys(noise for entry in MECHANISMS.values() for noise in
 
 
 def check_method(method: str, noise: str, stated: StatedCost | None) -> None:
-    """Raise unless the method may have this noise. A user's own method must state its cost."""
+    """Raise unless the method may have this noise. A user's own method, and no other, must state its cost."""
     checks.choice("method", method, tuple(MECHANISMS))
     checks.choice("noise", noise, NOISES)
     if noise not in MECHANISMS[method].noises:
         raise ParameterError(f"`noise` must fit method {method!r}; got {noise!r}.")
     if (noise == OWN) != (stated is not None):
-        raise ParameterError(f"`stated` belongs to method 'own' with noise 'own'; got {method!r}, {noise!r}.")
+        raise ParameterError(
+            f"`stated` must be given for method 'own', and for no other method; got method {method!r}."
+        )

@@ -42,7 +42,7 @@ class Noise(ABC):
         return scale if cls.parameter == "std" else math.sqrt(d + 1) / scale
 
     scale_of, scale_for = size, coordinate_std
-    """Each of the two functions is its own inverse."""
+    """The inverses: each of the two functions is its own inverse in `scale`."""
 
     def scales(self, sites: int, rounds: int) -> Array:
         """The scale for every site and round, (sites, rounds)."""
@@ -135,8 +135,8 @@ def draw(
     """One fresh vector for every site and repeat, (sites, repeats, d); `shape` is (repeats, d).
 
     Each vector comes from its own stream, so it does not depend on which other vectors are drawn.
-    Seeded streams draw the shipped noises for all sites at once; secret streams use a fresh key for each
-    vector.
+    Seeded streams draw norm noise and Gaussian noise for all sites at once; secret streams use a fresh key
+    for each vector.
     """
     drawn = np.empty((len(sites), *shape))
     if isinstance(streams, SeededStreams) and type(noise) in (NormNoise, GaussianNoise):

@@ -1,4 +1,4 @@
-"""StatedCost: the cost of one round of a method, as its author states it; taciturn only adds up rounds."""
+"""StatedCost: the cost of one round of a method, as its author states it. taciturn only adds up rounds."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class StatedCost:
-    """The privacy cost of one round for any record or person, by the author's own proof.
+    """The privacy cost of one round for any one record or person, as proved by the author of the method.
 
     Exactly one field must be given.
 
     pure : epsilon at delta = 0.
     mu : the round is mu-GDP.
     renyi : the Renyi divergence at some orders above 1, {order: cost}. The divergence never decreases with
-        the order, so between two stated orders the cost at the larger order is used.
+        the order, so the cost at the next larger stated order is used for any other order.
 
     >>> StatedCost(renyi={2: 0.1, 8: 0.5}).renyi_at(np.array([1.5, 2.0, 3.0, 9.0])).round(3).tolist()
     [0.1, 0.1, 0.5, inf]
@@ -41,7 +41,7 @@ class StatedCost:
         given = [name for name in ("pure", "mu", "renyi") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ParameterError(
-                f"`cost` must state one of pure, mu and renyi; got {given or 'none of them'}."
+                f"`cost` must state exactly one of pure, mu and renyi; got {given or 'none of them'}."
             )
         if self.renyi is None:
             name = given[0]

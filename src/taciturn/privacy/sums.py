@@ -1,7 +1,8 @@
 """SumFacts: the facts about one masked sum from which the privacy accountant computes its cost.
 
-The sensitivity of a sum (how far one record or person can move it) is always recomputed: `SumTerms.bounds`
-derives it from the loss, n, X and the kind of sum.
+The sensitivity of a sum is how far one record or person can move the sum. A stated sensitivity is never
+trusted: `SumTerms.bounds` derives a lower limit for it from the loss, the number n of records or persons, the
+bound X on the norm of a row, and the kind of sum.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ and q q' for |q| <= 1.
 _PARTS = (MOMENTS, SQUARES, GRADIENT, COUNTS, VECTORS, ALIGNED, WHITENED, CLIPPED)
 
 OF_ROWS = LossFacts("logistic", 1.0, 0.25)
-"""The loss to state where only rows are summed: moments of the rows depend on no loss and no labels."""
+"""The loss to state for sums of rows alone. It has no effect: such sums depend on no loss and no labels."""
 
-LEAST_STD = 8.0  # grid units: with this std or more, a sum of discrete Gaussians is a discrete Gaussian
+LEAST_STD = 8.0  # grid units: from this std on, a sum of discrete Gaussians is almost a discrete Gaussian
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,10 @@ class SumFacts:
     ----------
     t : the round, 1, 2, ...; there is one sum per round.
     part : the kind of sum, one of the kinds above. "whitened moments" and "clipped gradient" are in
-        coordinates that were computed from the moments released before.
+        coordinates that were computed from the moments of earlier rounds.
     length : the number of integers in a message.
     sensitivity : S, how far the sum can move if one unit (record or person) is replaced, in the sum's units.
-    stray : gamma, a bound on the floating-point error of a site's share.
+    stray : gamma, a bound on the floating-point error of a site's share, in the sum's units.
     grid : g, the step of the grid on which shares are rounded.
     std : s, in grid units: the std of the discrete Gaussian noise that each site adds, equal at all sites.
     """
@@ -70,7 +71,9 @@ class SumFacts:
                 f"`std` must be at least {LEAST_STD:g} grid units; got {self.std:g}: choose a finer `grid`."
             )
         if not math.isfinite(self.reach) or self.reach >= 2.0**62:
-            raise ParameterError(f"`grid` is too fine: one unit would span 2^62 steps; got {self.grid:g}.")
+            raise ParameterError(
+                f"`grid` is too fine: one record or person moves a sum by 2^62 steps; got {self.grid:g}."
+            )
 
     @property
     def reach(self) -> float:
@@ -82,7 +85,7 @@ class SumFacts:
 class AttemptFacts:
     """One attempt of a run between sites: its member sites, and the releases that these sites made together.
 
-    id : the hash that all members signed, in hexadecimal.
+    id : the hash that all members signed, as 64 hexadecimal digits.
     members : the numbers of the sites whose noise is in these sums.
     first : the number of the first release of this attempt. The attempt ends where the next attempt begins.
     round : the round of the plan that this first release belongs to. Rounds that an earlier attempt did not
@@ -111,10 +114,10 @@ def check_attempts(attempts: Sequence[AttemptFacts], sites: int) -> tuple[Attemp
         if not isinstance(entry, AttemptFacts):
             raise ParameterError(f"`attempts` must contain AttemptFacts; got {type(entry).__name__}.")
         if entry.members[-1] >= sites:
-            raise ParameterError(f"`members` must be below the number of sites, {sites}.")
+            raise ParameterError(f"`members` must contain numbers below the number of sites, {sites}.")
     firsts = [entry.first for entry in attempts]
     if firsts and (firsts[0] != 1 or firsts != sorted(set(firsts))):
-        raise ParameterError("`attempts` must be in order, and the first must begin with release 1.")
+        raise ParameterError("`attempts` must be in order, and the first attempt must begin with release 1.")
     return tuple(attempts)
 
 
@@ -129,7 +132,7 @@ def check_sums(sums: Sequence[SumFacts], rounds: int) -> tuple[SumFacts, ...]:
 
 
 def planned_rounds(sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts]) -> list[int]:
-    """The round of the plan that each release belongs to: an attempt may release rounds again."""
+    """The round of the plan that each release belongs to. An attempt may repeat rounds of an earlier one."""
     begins, found = {entry.first: entry.round for entry in attempts}, [0]
     for entry in sums:
         found.append(begins.get(entry.t, found[-1] + 1))
@@ -150,8 +153,8 @@ class SumTerms:
 
     units : n, the number of records (or persons) of all sites together.
     largest : the largest number of rows at one site; floating-point errors grow with it.
-    features : d; a gradient has d entries for every class. For counts: the number of tables. Each unit counts
-        once in each table, so replacing a unit changes at most two counts of a table, by at most 1 each.
+    features : d, the number of columns of a row; a gradient has d entries for every class. For counts, the
+        number of tables. Each unit (record or person) counts once in each table.
     sites : how many sites add noise to a sum.
     """
 
@@ -163,10 +166,10 @@ class SumTerms:
     sites: int = 1
 
     def bounds(self, part: str, *, first: bool = False, before: Sequence[SumFacts] = ()) -> SumBounds:
-        """S and gamma of a sum of this kind.
+        """The allowed lengths, S and gamma of a sum of this kind.
 
-        `first` : the sum is a gradient at f = 0, where the slope of many losses is smaller. `before` : the
-        sums released earlier; their noise bounds how much whitening may stretch a row.
+        first : whether the sum is a gradient at f = 0, where many losses have a smaller slope than elsewhere.
+        before : the sums of earlier rounds; their noise bounds how much whitening may stretch a row.
         """
         loss, n, d, X = self.loss, self.units, self.features, self.data_norm
         of_program = part in (VECTORS, ALIGNED)
@@ -189,7 +192,7 @@ class SumTerms:
         return SumBounds((d * loss.classes,), S, stray)
 
     def _whitened(self, part: str, before: Sequence[SumFacts]) -> SumBounds:
-        """S and gamma in coordinates that follow from the released moments."""
+        """The bounds of a sum in whitened coordinates, which follow from the released moments."""
         d, released = self.features, [entry for entry in before if entry.part in (MOMENTS, WHITENED)]
         if self.loss.name != "logistic" or self.data_norm != 1.0 or self.loss.classes != 1:
             raise ParameterError(f"`part` {part!r} needs the logistic loss and rows of norm at most 1.")
@@ -228,7 +231,7 @@ class SumTerms:
             again = last.setdefault(planned, entry)
             if (again.part, again.length) != (entry.part, entry.length):
                 raise ParameterError(
-                    f"`sums` {again.t} and {entry.t} must agree: both release round {planned}."
+                    f"`sums` {again.t} and {entry.t} must agree: both release round {planned} of the plan."
                 )
             last[planned] = entry
             least = self.bounds(entry.part, first=planned == at_zero, before=before)
@@ -248,10 +251,10 @@ class SumTerms:
 def check_moments(
     sums: Sequence[SumFacts], rounds: int, units: int, largest: int, features: int, sites: int
 ) -> None:
-    """Raise unless the sums are moments of the rows with large enough bounds, followed by other rounds."""
+    """Raise unless the sums are moments of the rows with large enough bounds, and further rounds follow."""
     parts = [entry.part for entry in sums]
     if parts != [MOMENTS, *[WHITENED] * (len(parts) - 1)] or not len(parts) < rounds:
         raise ParameterError(
-            f"`sums` of method 'penalty' must be {MOMENTS}, then {WHITENED}, and fewer than the rounds."
+            f"`sums` of method 'penalty' must be {MOMENTS}, then {WHITENED}, and fewer than {rounds} rounds."
         )
     SumTerms(OF_ROWS, units, largest, features, 1.0, sites).check(sums)

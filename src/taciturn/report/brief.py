@@ -83,10 +83,8 @@ def holds_against(certificate: Certificate) -> str:
     run = certificate.run
     if run.noise == "none" or not math.isfinite(certificate.epsilon):
         return "no attacker"
-    who = masked_words.observer(run) if run.masked else "controls all the other sites"
-    said = (
-        f"an attacker who sees everything that was sent, {who} and knows everything but that one {run.unit}"
-    )
+    known, who = masked_words.KNOWN[run.unit], masked_words.observer(run)
+    said = f"an attacker who knows {known}, sees everything that was sent and {who}"
     ran = {"process": "process", "folders": "machine"}.get(run.where)
     return f"{said}; not against the person who ran the {ran}" if ran else said
 

@@ -75,10 +75,10 @@ def test_the_certificate_lists_attempts_and_can_be_verified():
 def test_the_statement_says_which_attempts_there_were_and_whose_noise_counts():
     """Two releases among five sites, three among four: with one colluder, 3 sites protect the last three."""
     said = certificate(replace(lived(), where="network", simulated=False)).statement()
-    assert "it had 2 attempts: attempt 1 began with message 1 and had 5 sites; attempt 2 began" in said
+    assert "the run had 2 attempts: attempt 1 began with message 1 and had 5 sites; attempt 2 began" in said
     assert "attempt 2 began with message 3 and had 4 sites." in said
     assert "In each of 5 rounds every site that took part sent its share" in said
-    assert "took part in its attempt and do not collude: at least 3 sites." in said
+    assert "took part in the attempt of this message and do not collude: at least 3 sites." in said
     assert "counts the noise of 4 sites" not in said
     whole = certificate(replace(planned(site().tables), where="network", simulated=False)).statement()
     assert "counts the noise of 4 sites" in whole and "attempt" not in whole

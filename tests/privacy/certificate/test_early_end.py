@@ -149,14 +149,14 @@ def test_charges_that_are_not_the_planned_ones_are_refused() -> None:
 
 
 def test_without_a_plan_on_record_an_early_end_has_no_finite_figure(tmp_path) -> None:
-    """Ledgers of earlier versions do not say what the other rounds would have cost."""
+    """Ledgers of earlier versions do not say what the rounds after the stop would have cost."""
     shutil.copy(FORMAT_1 / "ended_early.sqlite", tmp_path / "a.sqlite")
     with SqliteLedger(tmp_path / "a.sqlite", readonly=True) as book:
         found = Certificate.from_ledger(book, DELTA)
     assert found.rounds == 2 < found.run.rounds and found.epsilon == np.inf
     assert found.charged_epsilon == certificate(rounds=2).epsilon
     assert "is not recorded. So no figure holds for every reason to stop" in found.statement()
-    with pytest.warns(TaciturnWarning, match="texts in it were not compared"):  # the version that began it
+    with pytest.warns(TaciturnWarning, match="texts in the file were not compared"):
         Certificate.from_json(found.to_json()).verify()
 
 

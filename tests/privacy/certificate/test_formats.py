@@ -53,7 +53,7 @@ def test_verify_says_that_texts_of_another_version_were_not_compared() -> None:
     body["run"]["versions"]["taciturn"] = "0.0.1"
     body["statement"] = "All is well."
     found = Certificate.from_json(json.dumps(signed(body)))
-    with pytest.warns(TaciturnWarning, match="names version '0.0.1'.*texts in it were not compared"):
+    with pytest.warns(TaciturnWarning, match="version '0.0.1' of.*texts in the file were not compared"):
         found.verify()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -99,7 +99,7 @@ def test_a_worker_of_a_process_that_was_killed_in_its_block_is_refused(folder, b
 def test_budget_block_is_refused_if_workers_could_not_detect_it(tmp_path, budgets, monkeypatch):
     monkeypatch.setattr(open_budgets, "FOLDERS", (str(tmp_path / "absent"),))
     with (
-        pytest.raises(LedgerError, match="can be written, so worker processes would not know about it"),
+        pytest.raises(LedgerError, match="can be written, so worker processes would not know about the"),
         budgets[0],
     ):
         raise AssertionError("entered")

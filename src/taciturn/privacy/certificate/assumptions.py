@@ -9,7 +9,7 @@ from ..collusion import colluders
 from ..costs import float_delta, paper_speaks
 from ..facts import RunFacts
 from .claims import Claims
-from .masked_words import CIPHERS, at_most, observer, one_process
+from .masked_words import CIPHERS, KNOWN, at_most, home, observer, one_process
 from .site_costs import WHERE
 from .summary import count
 
@@ -32,12 +32,12 @@ _NEIGHBOURS = {
 
 
 def _said(texts: Mapping[str, object]) -> list[str]:
-    """The texts that apply, each on one line; the values say whether a text applies."""
+    """The texts that apply, each without line breaks. A text, a key, applies if its value is true."""
     return [" ".join(text.split()) for text, applies in texts.items() if applies]
 
 
 def status(claims: Claims) -> str:
-    """A short label: planned, simulated or real; the errors that the noise covers; further warnings."""
+    """A short label: planned, simulated or real; the errors that the noise covers; warnings, if any."""
     run = claims.run
     words = ["planned" if run.planned else "simulated" if run.simulated else f"real, in {WHERE[run.where]}"]
     if run.noise == "none":
@@ -85,7 +85,8 @@ def theorems(claims: Claims) -> list[str]:
         """Noise: the discrete Gaussian noise of the honest sites that masks connect adds up. The figures
             include rounding and floating-point errors.""": run.masked,
         f"""Sensitivity: replacing one {run.unit} moves the solver's result by at most (2 s1 C / B + 2 g) /
-            m{rounded}. This bound is attained.""": run.method == "primal",
+            m{rounded}, where g bounds the gradient that the solver leaves and m is the strong convexity of a
+            site's objective. This bound is attained.""": run.method == "primal",
         """Pure epsilon: a change of variables and the determinant lemma give alpha D + ln(1 + x) for each
             round. Some losses have a tighter bound, which is then used.""": inside and run.noise == "norm",
         "Pure epsilon: it is infinite for Gaussian noise.": run.noise == "gaussian",
@@ -96,7 +97,8 @@ def theorems(claims: Claims) -> list[str]:
             norm at most 1. So the bounds on the rounds hold unchanged.""": run.moments,
         f"(epsilon, delta): {_accountant(claims)}": True,
         f"""Inexact minimiser: between neighbouring data sets, solver errors shift the output by at most 2 g /
-            m{rounded}. The {_last(run)} on the output covers this shift.""": run.output_noise,
+            m{rounded}, where g bounds the gradient that the solver leaves and m is the strong convexity of a
+            site's objective. The {_last(run)} on the output covers this shift.""": run.output_noise,
         f"""One-vs-rest: the {run.outputs} problems, one for each class, cost {run.outputs} times as much as
             one problem.""": run.outputs > 1,
         """Charges may depend on earlier messages of the run. A Renyi filter limits their sum, at an order
@@ -116,7 +118,7 @@ def _accountant(claims: Claims) -> str:
         return """mu^2 is summed over the rounds. The exact curve of Gaussian differential privacy converts
             the sum. The slack of discrete noise is added."""
     if claims.accountant == "pure":
-        return "the pure bound, which is the smallest bound here."
+        return "the pure bound, which is the smallest bound for this run."
     if claims.accountant == "gaussian":
         return f"""each round with Gaussian noise is mu-GDP (Gaussian differential privacy){jacobian}. The
             squares of mu are summed over the rounds, and the sum is converted exactly."""
@@ -144,12 +146,12 @@ def conditions(claims: Claims) -> list[str]:
     """The conditions under which the numbers hold, one text for each."""
     run = claims.run
     solved, places = not run.masked and run.stated is None, count(run.sites_per_person, "site")
-    who = observer(run) if run.masked else "may control all other sites"
+    who = f"knows {KNOWN[run.unit]}, sees every broadcast of every site and {observer(run)}"
     fixed = "every sum" if run.masked else "every schedule" + ", every sum" * bool(run.moments)
     first: dict[str, object] = {
         _NEIGHBOURS[run.unit].format(places): True,
         _HELD.get(run.where, ""): run.where in _HELD,
-        f"The observer sees every broadcast of every site and {who}.": True,
+        f"The observer {who}.": True,
         f"""These facts are public: the number of {run.unit}s and the number of neighbours of every site, the
             number of sites, rounds and dimensions, {fixed}, the start f(0) ({run.start}), the bounds on the
             data and the processing of the data.""": True,
@@ -196,11 +198,11 @@ def _masks(run: RunFacts) -> list[str]:
     """The conditions on the masks and on the sites that send them."""
     linked = "Every two sites share masks."
     if run.connectivity is not None:
-        linked = f"If fewer than {run.connectivity} sites are removed, masks still connect the other sites."
+        linked = f"If fewer than {run.connectivity} sites are removed, masks still connect the rest."
     inside, most = one_process(run), at_most(colluders(run, run.colluding)).capitalize()
     texts: dict[str, object] = {
-        f"""{most} of the other sites colluded with the observer. `epsilon_against` lists epsilon for every
-            other number of colluding sites.""": True,
+        f"""{most} of the sites other than {home(run)} colluded with the observer. `epsilon_against` lists
+            epsilon for every number of colluding sites.""": True,
         f"{linked} One process drew all keys from one random source and knew all masks and shares.": inside,
         """The process computed one message for each site and round. It released only the sum of these
             messages.""": inside,

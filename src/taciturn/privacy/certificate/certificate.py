@@ -23,16 +23,17 @@ from .summary import cost_line, epsilon_scale
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Claims):
-    """The worst site's (epsilon, delta), and all facts from which it is computed.
+    """The worst site's (epsilon, delta), and all facts from which epsilon is computed.
 
     epsilon, delta : replacing any one record, at any one site, changes the probability of any outcome by at
         most the factor exp(epsilon), except with probability delta. For masked sums, epsilon holds if at most
-        `run.colluding` other sites collude; `epsilon_against(c)` is the epsilon if c other sites collude. For
-        a run that ended early, epsilon is the cost of all planned rounds, because the decision to stop may
-        depend on the messages.
+        `run.colluding` of the sites that do not hold this record collude; `epsilon_against(c)` is the epsilon
+        if c of them collude. For a run that ended early, epsilon is the cost of all planned rounds, because
+        the decision to stop may depend on the messages.
     charged_epsilon : the epsilon of the charged rounds alone. It holds only if the decision to stop did not
         depend on the messages.
-    released : the digest of the model, vectors or counts that this certificate is about; None for a plan.
+    released : the digest of the model, vectors, counts or totals that this certificate is about; None for a
+        plan, or if only a ledger was certified.
     mu : for masked sums, the run is mu-GDP against `run.colluding` colluding sites, up to the slack of
         discrete noise, which `epsilon` includes; None for other runs.
     pure_epsilon : epsilon at delta = 0; inf for Gaussian noise.
@@ -67,7 +68,8 @@ class Certificate(Claims):
     def check_released(self, found: Released) -> None:
         """Raise `CertificateError` unless this certificate was written for exactly this release.
 
-        A certificate of format 1 does not name a release, so only its facts are compared.
+        A certificate of format 1 does not name a release. So this method only checks that a run with the
+        facts of the certificate can release something of this kind and shape.
         """
         if self.form == 1:
             check_fits(self.run, self.rounds, found)
@@ -123,7 +125,7 @@ class Certificate(Claims):
     def verify(self) -> None:
         """Compute every number again from the facts. A `CertificateError` names the first wrong number.
 
-        A `TaciturnWarning` lists the parts that could not be compared.
+        A `TaciturnWarning` is issued for each entry of `notes`, such as a part that was not compared.
         """
         self.check()
         for note in self.notes:
@@ -131,12 +133,12 @@ class Certificate(Claims):
 
     @property
     def notes(self) -> list[str]:
-        """The parts of this file that a check cannot compare: texts of another version, missing entries."""
+        """The warnings of `verify`: parts that it cannot compare, and a cost that is stated, not proven."""
         found = [] if self.stated is None else document.notes(self.stated)
         return found + [f"The figures are {NOT_PROVEN}."] * (self.run.stated is not None)
 
     def check(self) -> None:
-        """`verify` without its warnings; `notes` has their texts."""
+        """Like `verify`, but without warnings; `notes` contains the texts of the warnings."""
         try:
             fresh = Certificate.from_facts(*self.facts)
         except (ValueError, ArithmeticError) as error:

@@ -43,7 +43,7 @@ not identify what was released."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Claims:
-    """The worst site's (epsilon, delta), and all facts from which it is computed."""
+    """The worst site's (epsilon, delta), and all facts from which epsilon is computed."""
 
     run: RunFacts
     sites: tuple[SiteFacts, ...]
@@ -114,10 +114,10 @@ class Claims:
         return *given, self.released, self.form
 
     def epsilon_against(self, colluding: int | None) -> float:
-        """epsilon at delta if `colluding` other sites collude with the observer; None: all other sites.
+        """epsilon at delta if `colluding` of the sites that do not hold the record collude; None: all sites.
 
-        Only the epsilon of masked sums depends on `colluding`. The epsilon of any other run holds whichever
-        sites collude.
+        Such sites collude with the observer. Only the epsilon of masked sums depends on `colluding`. The
+        epsilon of any other run holds whichever of them collude.
         """
         number = colluders(self.run, colluding)
         return self.against[number] if self.against else self.epsilon
@@ -141,7 +141,7 @@ class Claims:
 
     @property
     def large_delta(self) -> bool:
-        """Whether delta is above 1 / `units`. Such a guarantee is weak."""
+        """Whether delta is above 1 / `units`, or 0.5 or more. A guarantee with such a delta is weak."""
         return checks.is_large_delta(self.delta, self.units)
 
     @property

@@ -1,8 +1,8 @@
 """The JSON form of a certificate: the facts, the numbers, the texts, and a SHA-256 over all of them.
 
-null in place of an epsilon means that no finite bound is known. null in place of an order means that epsilon
-is not a Renyi bound. A table has one number per round; its last number also holds for all later rounds. Sites
-with equal schedules share a table.
+null in place of an epsilon means that no finite bound is known. null in place of a Renyi order means that
+epsilon is not a Renyi bound. A table is a schedule: it has one number per round, and its last number also
+holds for all later rounds. Sites with equal schedules share a table.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from .statement import statement
 FORMATS = {f"taciturn certificate {number}": number for number in range(1, LATEST + 1)}
 _PLANNED = ("eta", "scale", "output_scale")
 _TEXTS = ("theorems", "conditions", "statement")
-_LARGEST = 10_000_000  # the largest sites times rounds; verifying that many takes about a minute
-_MOST_MASKED = 10_000  # the most sites of a masked run, which states an epsilon for each number of colluders
+_LARGEST = 10_000_000  # the largest number of sites times rounds; it takes about a minute to verify
+_MOST_MASKED = 10_000  # the most sites of a masked run; `epsilon_against` has an entry for each site
 _SHA256 = re.compile("[0-9a-f]{64}")
 _CLOSE = 1e-9  # relative tolerance: another build of the special functions may differ in the last digits
 
@@ -146,13 +146,15 @@ def checked_size(body: Mapping[str, Any]) -> None:
     """Raise if a certificate states too many releases to verify within the memory of a machine."""
     planned, sites = body["run"]["rounds"], len(body["sites"])
     if not 0 < sites * checks.whole("rounds", planned, least=1) <= _LARGEST:
-        raise CertificateError(f"the certificate must state 1 to {_LARGEST:,} sites times rounds.")
+        raise CertificateError(
+            f"the number of sites times rounds in the certificate must be between 1 and {_LARGEST:,}."
+        )
     if MECHANISMS.get(str(body["run"]["method"]), Mechanism()).summed:
         network = checks.whole("sites", body["run"]["sites"], least=1)
         if network > _MOST_MASKED or len(body["epsilon_against"]) != network:
             raise CertificateError(
-                f"the certificate must state 1 to {_MOST_MASKED:,} sites for a masked run, and as many "
-                "entries in `epsilon_against`."
+                f"the certificate of a masked run must state 1 to {_MOST_MASKED:,} sites, and one entry of "
+                "`epsilon_against` for each site."
             )
     for entry in body["sites"]:
         if checks.whole("charged_rounds", entry["charged_rounds"]) > planned:
@@ -264,14 +266,14 @@ def notes(stated: Mapping[str, Any]) -> list[str]:
     version, found = stated["run"].get("versions", {}).get("taciturn", "unknown"), []
     if version != versions()["taciturn"]:
         found.append(
-            f"The file names version {str(version)[:20]!r} of taciturn as its writer. The texts in it were "
-            "not compared."
+            f"The file says that version {str(version)[:20]!r} of taciturn wrote it. The texts in the file "
+            "were not compared."
         )
     if FORMATS[stated["format"]] < LATEST:
         found.append(
-            f"{stated['format']!r} is an earlier format: its texts were not compared. It does not identify "
-            "the model or the counts that were released. For a run that ended early, it counts only the "
-            "charged rounds."
+            f"{stated['format']!r} is an earlier format: the texts in the file were not compared. A "
+            "certificate of this format does not identify the model or the counts that were released. For a "
+            "run that ended early, it counts only the charged rounds."
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Texts for masked sums: the assumed number of colluding sites, and epsilon if more sites collude."""
+"""Texts about the observer, and for masked sums: how many sites may collude, and epsilon if more collude."""
 
 from __future__ import annotations
 
@@ -8,20 +8,30 @@ from ..facts import RunFacts
 from .claims import Claims
 
 CIPHERS = "X25519 key agreement and the ChaCha20 stream cipher"
+KNOWN = {"record": "every record but one", "person": "every record but those of one person"}
+"""What the observer knows. `observer` and `home` continue a sentence that contains these words."""
 
 
 def observer(run: RunFacts) -> str:
-    """The observer that epsilon assumes, in words. Only masked sums depend on how many sites it controls."""
+    """The sites that the observer controls, in words. Only for masked sums, epsilon depends on them."""
     c = colluders(run, run.colluding)
     if c == run.sites - 1 or not run.masked:
-        return "controls all the other sites"
+        return f"controls every site except {home(run)}"
     if c == 0:
-        return "controls no other site"
-    return f"controls {those(c)} other {'site' if c == 1 else 'sites'} of its choice"
+        return "controls no site"
+    return f"controls {those(c)} {'site' if c == 1 else 'sites'} of its choice other than {home(run)}"
+
+
+def home(run: RunFacts) -> str:
+    """The site, or the sites, that hold the record or person whom the guarantee protects, in words."""
+    if run.unit == "record":
+        return "the one that this record belongs to"
+    one = run.sites_per_person == 1
+    return f"the {'one that holds' if one else 'ones that hold'} the records of this person"
 
 
 def holds_while(colluding: int | None, everybody: float) -> str:
-    """The words after an epsilon: how many sites may collude, and epsilon if all other sites collude."""
+    """The words after the epsilon of a site: how many other sites may collude, and epsilon if all do."""
     if colluding is None:
         return ""
     limit, worst = f"{'at most ' if colluding else ''}{_who(colluding)}", format_cost(everybody)
@@ -29,7 +39,7 @@ def holds_while(colluding: int | None, everybody: float) -> str:
 
 
 def rests_on_masks(run: RunFacts) -> bool:
-    """Whether epsilon relies on the noise of other sites, which the masks hide."""
+    """Whether the epsilon of a site's records relies on the noise of other sites, which masks hide."""
     return run.honest(run.colluding) > 1
 
 
@@ -39,25 +49,27 @@ def one_process(run: RunFacts) -> bool:
 
 
 def trust(claims: Claims) -> str:
-    """What epsilon relies on, and the epsilon for other numbers of colluding sites, in words."""
+    """What epsilon relies on, and the epsilon for some other numbers of colluding sites, in words."""
     run = claims.run
-    alone = f"If all other sites collude, epsilon = {format_cost(claims.epsilon_against(None))}"
+    worst = format_cost(claims.epsilon_against(None))
+    alone = f"If every site except {home(run)} colludes, epsilon = {worst}"
     if not rests_on_masks(run):
         return "This figure does not rely on the masks, because the noise of each site alone is sufficient."
     c, together = colluders(run, run.colluding), run.honest(run.colluding)
-    limit = f"{at_most(c)} of the other sites {'colludes' if c == 1 else 'collude'}"
+    limit = f"{at_most(c)} of the sites other than {home(run)} {'colludes' if c == 1 else 'collude'}"
     if one_process(run):
         rests = """One process drew the noise and the masks of all sites from one random source and released
             only the sums. The figure relies on this process."""
     else:
         rests = f"""The figure relies on the masks that hide the message of each site, and so on {CIPHERS}.
-            This guarantee is computational: it holds against attackers who cannot break them."""
+            This guarantee is computational: it holds against attackers who cannot break these ciphers."""
     counted = f"""This figure counts the noise of {together} sites: the site that holds the record, and
         {together - 1} other {"site that does" if together == 2 else "sites that do"} not collude."""
     if run.attempts:
         fewest = fewest_honest(run, together)
-        counted = f"""For each message, this figure counts the noise of the sites that took part in its
-            attempt and do not collude: at least {those(fewest)} {"site" if fewest == 1 else "sites"}."""
+        counted = f"""For each message, this figure counts the noise of the sites that took part in the
+            attempt of this message and do not collude: at least {those(fewest)}
+            {"site" if fewest == 1 else "sites"}."""
     return f"""{counted} {rests} The
         figure also assumes that {limit} with the observer. {_others(claims)} {alone}. This last figure relies
         neither on masks nor on the noise of other sites."""
@@ -71,7 +83,7 @@ def attempts(run: RunFacts) -> str:
         f"attempt {k} began with message {entry.first} and had {len(entry.members)} sites"
         for k, entry in enumerate(run.attempts, start=1)
     ]
-    return f""" Sites left or joined during the run, or started again without their keys, so it had
+    return f""" Sites left or joined during the run, or started again without their keys. So the run had
         {len(each)} attempts: {"; ".join(each)}. The figures count every message of every attempt. A round
         that was repeated in a later attempt is counted again."""
 
@@ -86,7 +98,7 @@ def _others(claims: Claims) -> str:
 
 
 def lines(claims: Claims) -> list[int]:
-    """A few numbers of colluding sites to mention; the last one is all other sites."""
+    """A few numbers of colluding sites to mention. The last number is that of all sites but one."""
     run = claims.run
     c = colluders(run, run.colluding)
     chosen = {0, c, c + 1, run.sites // 3, run.sites // 2, run.sites - 1}
@@ -94,7 +106,7 @@ def lines(claims: Claims) -> list[int]:
 
 
 def those(number: int) -> str:
-    """The number of sites as text."""
+    """A number of sites as text: 'one', '2', '3', ..."""
     return "one" if number == 1 else str(number)
 
 

@@ -23,7 +23,7 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Released:
-    """SHA-256 over the kind, the shapes and the values of a release; values are little-endian float64.
+    """The SHA-256 of the kind, the shapes and the values of a release; values are little-endian float64.
 
     kind : "model" (coefficients and intercepts), "vectors" (the last vector of every site), "counts", or
         "totals" (all sums that a program received).
@@ -53,7 +53,7 @@ class Released:
 
     @classmethod
     def model(cls, coef: ArrayLike, intercept: ArrayLike, whitening: ArrayLike | None = None) -> Self:
-        """The digest of a model: coefficients (outputs, features), intercepts (outputs,), whitening."""
+        """The digest of a model: coefficients (outputs, features), intercepts (outputs,), any whitening."""
         more = () if whitening is None else (whitening,)
         return cls.of("model", np.atleast_2d(coef), np.atleast_1d(intercept), *more)
 
@@ -68,7 +68,7 @@ class Released:
 
 
 def check_fits(run: RunFacts, rounds: int, released: Released | None) -> None:
-    """Raise if no run with these facts can release something of this kind and shape."""
+    """Raise if a run with these facts, after this many rounds, cannot release this kind and shape."""
     if released is None:
         return
     d, rows = run.dimension // run.loss.classes, run.outputs * run.loss.classes

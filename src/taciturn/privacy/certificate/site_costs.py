@@ -1,6 +1,6 @@
 """The cost of every site, for its charged rounds or for all rounds that were planned.
 
-The checks reject certificates whose charges no ledger can contain.
+The checks at the end reject a certificate with charges that no ledger can contain.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
 from ..ledger.chain import Head
 
 Row = tuple[SiteFacts, SiteBudget | None, Columns | None]
-"""A site, its budget, and the rounds to be counted; None if the facts do not state the rounds."""
+"""A site, its budget if it has one, and the rounds to be counted if the facts state these rounds."""
 
 WHERE = {
     "process": "one process",
@@ -48,8 +48,9 @@ def planned_columns(
     """The rounds that epsilon must include: all planned rounds of the site that its budget allows.
 
     The decision to stop may depend on the messages, so the rounds after the stop count too. The result is
-    None if the facts do not state these rounds. A site that sent nothing has no cost. A budget at a fixed
-    order is certified as a whole, whatever was charged.
+    None if the facts do not state these rounds. The result is the charged rounds if there are none, because a
+    site that sent nothing has no cost, and if the site has a budget at a fixed Renyi order, because such a
+    budget is certified as a whole, whatever was charged.
     """
     if charged.t.size in (0, run.rounds) or (limit is not None and limit.order is not None):
         return charged
@@ -61,7 +62,7 @@ def planned_columns(
 
 
 def planned_charges(run: RunFacts, site: SiteFacts, rounds: int) -> Columns:
-    """The planned charges of a site's first rounds, from the facts: first its sums, then its schedules."""
+    """The planned charges of a site's first rounds: those of the run's sums, then of the site's schedules."""
     t = np.arange(1, rounds + 1)
     sums = np.array([entry.std for entry in run.sums[:rounds]])
     after = t[len(sums) :] - len(sums)
@@ -80,7 +81,10 @@ def planned_charges(run: RunFacts, site: SiteFacts, rounds: int) -> Columns:
 
 
 def _affordable(run: RunFacts, site: SiteFacts, limit: SiteBudget, whole: Columns, least: int) -> Columns:
-    """The first rounds of `whole`, as many as the budget allows. The budget is fixed before the run."""
+    """The first rounds of `whole`, as many as the budget allows, and at least `least`.
+
+    Their number does not depend on the data, because the budget is fixed before the run.
+    """
 
     def first(rounds: int) -> Columns:
         return Columns._make(column[:rounds] for column in whole)
@@ -113,7 +117,7 @@ def check_budgets(run: RunFacts, rows: Sequence[Row]) -> None:
 
 @np.errstate(over="ignore", invalid="ignore")  # a bound that overflows is infinite
 def site_costs(run: RunFacts, rows: Sequence[Row], delta: float) -> tuple[SiteCost, ...]:
-    """The cost of every site; inf if its plan is not known. Equal sites are computed only once."""
+    """The cost of every site; inf if its rounds are None. For equal sites the cost is computed only once."""
     if run.mechanism.summed:
         return tuple(_masked_site_cost(run, columns, delta) for _, _, columns in rows if columns is not None)
     keys = [_key(*row) for row in rows]
@@ -189,7 +193,10 @@ def costs_against(run: RunFacts, releases: Sequence[Columns | None], delta: floa
 def _filter_cost(
     run: RunFacts, site: SiteFacts, columns: Columns, limit: SiteBudget, delta: float, holds: bool
 ) -> SiteCost:
-    """The cost of charges that may depend on earlier releases: the whole budget; inf if they exceed it."""
+    """The cost of charges that may depend on earlier releases: the whole budget; inf if it is exceeded.
+
+    The cost is also infinite if the delta of the budget is above `delta`.
+    """
     orders = np.array([limit.order])
     table = Releases.of(run, [site], [columns])
     # parts of at most _EXACT rounds, so that each part is summed exactly, as in the ledger's filter
@@ -210,7 +217,7 @@ def _filter_cost(
 
 
 def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, columns: Columns) -> None:
-    """Raise unless every round up to the last was charged, with numbers that a charge may have."""
+    """Raise unless all rounds up to the last charged one were charged, with numbers that fit the facts."""
     rounds = columns.t.size
     if not np.array_equal(columns.t, np.arange(1, rounds + 1)) or rounds > run.rounds:
         gaps = np.setdiff1d(np.arange(1, run.rounds + 1), columns.t)
@@ -237,9 +244,9 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
     other, reacting = columns.degree != site.degree, limit is not None and limit.order is not None
     if np.any(
         other & ((columns.degree >= run.sites) | (not reacting))
-    ):  # only a filter at a fixed order allows another degree
+    ):  # only a budget at a fixed Renyi order allows a charge with a degree other than the site's
         raise CertificateError(
-            f"{site.name} has {site.degree} neighbours, but was charged for another number in some round."
+            f"{site.name} has {site.degree} neighbours, but a round was charged for a different number."
         )
     if site.eta and not reacting:
         planned = planned_charges(run, site, rounds)
@@ -249,7 +256,7 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
 
 
 def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:
-    """Raise unless a run in one process certifies all its sites, and a site of a network only itself."""
+    """Raise unless a run in one process certifies all its sites, and a site of any other real run itself."""
     expected = {"process": run.sites, "folders": 1, "network": 1}.get(run.where, len(sites))
     if len(sites) != expected:
         raise CertificateError(
@@ -259,7 +266,7 @@ def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:
 
 
 def check_head(head: Head | None, releases: Sequence[Columns]) -> None:
-    """Raise unless the ledger has one row of facts and one row for each charge."""
+    """Raise unless the head of the ledger counts one row of facts and one row for each charge."""
     rows = 1 + sum(columns.t.size for columns in releases)
     if head is not None and head.rows != rows:
         raise CertificateError(f"`ledger_head` states {head.rows} rows; the facts and charges make {rows}.")

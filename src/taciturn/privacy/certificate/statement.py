@@ -18,9 +18,9 @@ _WHERE = {
     "own": "by a method that is not part of taciturn",
     "masked": "to every share of a sum (discrete Gaussian noise on masked sums)",
 }
-_UNKNOWN = {
-    "record": "every record but one. If that one record were replaced by another",
-    "person": "every record but those of one person. If all records of that person were replaced by others",
+_REPLACED = {
+    "record": "If this record were replaced by another",
+    "person": "If all records of this person were replaced by others",
 }
 _COVERED = {
     "record": """The figures hold for one record at one site; a person with several records is protected
@@ -47,7 +47,8 @@ def statement(claims: Claims) -> str:
 def _pretence(run: RunFacts) -> str:
     """The first sentence if the run gives no protection (a simulation) or did not take place (a plan)."""
     if run.planned:
-        return "PLANNED: no run took place; this describes what a run with these settings would do and cost."
+        return """PLANNED: no run took place. This statement describes what a run with these settings would
+            do and cost."""
     if not run.simulated:
         return ""
     return """SIMULATED: anyone who knows the seed can repeat the random noise, so this run protects nobody.
@@ -86,7 +87,8 @@ def _stopped(claims: Claims) -> str:
     why = """The figures are for the whole planned run, because the decision to stop may have depended on the
         messages."""
     if math.isinf(claims.epsilon):
-        why = "The cost of the other rounds is not recorded. So no figure holds for every reason to stop."
+        why = """The cost of the rounds that did not take place is not recorded. So no figure holds for every
+            reason to stop."""
     return f"{said} {why} If the decision to stop did not depend on the messages, {fewer} holds."
 
 
@@ -99,13 +101,14 @@ def _cost(claims: Claims) -> str:
     if math.isinf(epsilon) and math.isfinite(claims.charged_epsilon):
         return said + " No finite epsilon is stated."
     if math.isinf(epsilon):
-        return said + " It is too little for any guarantee: epsilon is infinite."
+        return said + " This noise is too little for any guarantee: epsilon is infinite."
     who = masked_words.observer(run)
     seen = "everything that left the process" if run.where == "process" else "everything that was ever sent"
-    said += f""" Suppose an observer sees {seen}, {who} and knows {_UNKNOWN[run.unit]}, the probability of
-        anything that the observer could see or compute would change by a factor of at most
-        {_factor(epsilon)}, except for a chance of at most {format_odds(claims.delta)}. In the language of
-        differential privacy: epsilon = {format_cost(epsilon)} at delta = {delta}, for all rounds together.
+    said += f""" Suppose an observer knows {masked_words.KNOWN[run.unit]}, sees {seen} and {who}.
+        {_REPLACED[run.unit]}, the probability of anything that the observer could see or compute would
+        change by a factor of at most {_factor(epsilon)}, except for a chance of at most
+        {format_odds(claims.delta)}. In the language of differential privacy: epsilon =
+        {format_cost(epsilon)} at delta = {delta}, for all rounds together.
         Smaller is safer: at epsilon = 0 an observer learns nothing about a single {run.unit}."""
     if claims.large_delta:
         said += f""" LARGE DELTA: {delta} is above 1 in {claims.units:,}, one over the number of {run.unit}s.
@@ -126,7 +129,7 @@ def _cost(claims: Claims) -> str:
 def _exception(run: RunFacts) -> str:
     if not run.integers:
         return "With no exception at all (delta = 0)"
-    return f"Except for a chance of {format_cost(float_delta(run))}, due to noise drawn in floating point"
+    return f"With delta = {format_cost(float_delta(run))}, for errors of noise drawn in floating point"
 
 
 def _reality(run: RunFacts) -> str:
@@ -142,7 +145,7 @@ def _reality(run: RunFacts) -> str:
         return """IDEALISED: the figures assume that each site computes exactly. A computer makes small
             errors, and no noise was added to cover them. So the figures guarantee nothing about the numbers
             that were really sent."""
-    said = f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}. The
+    said = f"""A computer solves each site's problem only up to an error, in this run at most {run.tol:g}. The
         figures include the cost of that error."""
     if run.integers:
         said += f""" Only whole numbers {_left(run)[1]}, and the noise that was added last consists of whole
@@ -157,8 +160,8 @@ def _limits(run: RunFacts) -> str:
     return (
         said
         + f""" {_COVERED[run.unit]}
-        The figures cover what was sent and everything that is computed from it. They do not cover how long
-        the run took, or what a site published separately. The full list of conditions is part of this
+        The figures cover what was sent and everything that is computed from it. The figures do not cover how
+        long the run took, or what a site published separately. The full list of conditions is part of this
         certificate."""
     )
 

@@ -14,16 +14,13 @@ from ..facts import RunFacts
 from . import masked_words
 from .claims import Claims
 
-_LAST = {
-    "record": ("all records but one", "the remaining record"),
-    "person": ("all records but those of one person", "that person"),
-}
+_LAST = {"record": "this record", "person": "the records of this person"}
 SCALE = (0.1, 1.0, 3.0)
 EVERYDAY = "the United States published its census of 2020 at epsilon 17.14"
 
 
 def three_points(claims: Claims) -> list[str]:
-    """Three points: what was learnt, what the result can reveal about one person, and how strong that is."""
+    """Three points: what was done, what an attacker can guess from it, and guesses at other epsilons."""
     done = " ".join(who(claims.run).split())
     run = claims.run
     if len(claims.sites) < run.sites:
@@ -32,20 +29,21 @@ def three_points(claims: Claims) -> list[str]:
         noise = "no noise" if run.noise == "none" else "too little noise for any guarantee"
         return [done, f"The run added {noise}. Nothing limits what an observer can learn about one person."]
     sees = "everything that left the process" if run.where == "process" else "everything that was sent"
-    controls, (known, last) = masked_words.observer(run), _LAST[run.unit]
+    known, controls, last = masked_words.KNOWN[run.unit], masked_words.observer(run), _LAST[run.unit]
     reveals = (
-        f"Suppose an attacker sees {sees}, {controls} and knows {known}. Given two equally likely candidates "
+        f"Suppose an attacker knows {known}, sees {sees} and {controls}. Given two equally likely candidates "
         f"for {last}, the attacker picks the right one at most {right_guesses(claims.epsilon, claims.delta)} "
         f"of the time (epsilon = {format_cost(claims.epsilon)}); a coin toss is right 50% of the time."
     )
     steps = [f"{format_given(epsilon)} allows {right_guesses(epsilon)}" for epsilon in SCALE]
-    return [done, reveals, f"For comparison: epsilon {steps[0]}, {steps[1]} and {steps[2]}; {EVERYDAY}."]
+    others = f"An epsilon of {steps[0]} right guesses, {steps[1]} and {steps[2]}."
+    return [done, reveals, f"{others} For comparison: {EVERYDAY}."]
 
 
 def cost_line(claims: Claims) -> str:
     """The cost in one line."""
     run = claims.run
-    kind = "SIMULATED, so it protects nobody. " if run.simulated else "PLANNED. " if run.planned else ""
+    kind = "SIMULATED, so the run protects nobody. " if run.simulated else "PLANNED. " if run.planned else ""
     if not _bounded(claims):
         return f"{kind}Cost: no limit; epsilon is infinite."
     figures = f"epsilon = {format_cost(claims.epsilon)} at delta = {format_delta(claims.delta)}"
@@ -58,16 +56,17 @@ def five_lines(claims: Claims) -> list[str]:
     done = " ".join(who(run).split())
     if not _bounded(claims):
         return [done, cost_line(claims)]
-    rests = "nothing about the other sites: all of them may collude."
+    home = masked_words.home(run)
+    rests = f"nothing about the sites: the attacker may control every site except {home}."
     if masked_words.rests_on_masks(run):
         worst = format_cost(claims.epsilon_against(None))
         controls = masked_words.observer(run)
-        rests = f"an attacker who {controls}, and no more. If all others collude, epsilon is {worst}."
+        rests = f"the attacker {controls}. If the attacker controls all but one site, epsilon is {worst}."
     counted = claims.rounds if claims.form == 1 else run.rounds  # epsilon counts all planned rounds
     rounds = "in one round" if counted == 1 else f"all {counted} rounds together"
     return [
         f"Done: {done}",
-        f"Covered: any one {unit}, against an attacker who knows all the others.",
+        f"Covered: any one {unit}, against an attacker who knows everything about every other {unit}.",
         f"{cost_line(claims).removesuffix('.')}, {rounds}.",
         f"Meaning: a guess between two candidates for one {unit} is right at most "
         f"{right_guesses(claims.epsilon, claims.delta)} of the time; a coin is right 50%.",
@@ -111,7 +110,7 @@ def who(run: RunFacts) -> str:
 
 
 def _done(run: RunFacts) -> tuple[str, str, str]:
-    """Three phrases for the work: of one process (past tense), of sites (present tense, past tense)."""
+    """Three phrases: what one process did; what sites do (present tense); what sites did (past tense)."""
     if run.loss.counting:
         there, apart = f"in {count(run.dimension, 'table')}", "without pooling them"
         verb = f"their records {there}"

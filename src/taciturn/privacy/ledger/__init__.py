@@ -1,1 +1,1 @@
-"""Ledgers, in memory or on disk, that record the cost of each release before it is made; and budgets."""
+"""Ledgers, in memory or on disk, that record each release before it is made, and budgets for several runs."""

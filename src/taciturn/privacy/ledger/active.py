@@ -1,6 +1,6 @@
 """Find the budget that a release is charged to: the budget whose `with` block the call comes from.
 
-The call may run in another thread, task or process than the block.
+The call may run in a thread, task or process other than the one that runs the block.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from .pricing import Planned
 
 ORIGIN = "_budget_origin"
 Origin = tuple[str, str]
-"""Where an estimator was pickled: the budget's file and the block's name. Both are empty outside of all
-blocks. A name without a file: in a call that may come from this block, which had already ended."""
+"""Where an estimator was pickled: the budget's file and the name of the budget's `with` block. Both are empty
+outside of all blocks. A name without a file means that the estimator was pickled in a call that may come from
+the block of this name, and that this block had already ended."""
 OUTSIDE: Origin = ("", "")
 _settled: ContextVar[list[Budget | None] | None] = ContextVar("settled", default=None)
 
 
 def note_origin(model: object) -> Origin:
-    """The budget that an estimator carries to another process."""
+    """The origin that an estimator is pickled with, so that another process charges the same budget."""
     block = blocks.open_here[-1].block if blocks.open_here else None
     if block is None:
-        with suppress(LedgerError):  # a release in the other process raises the error
+        with suppress(LedgerError):  # the process that loads the estimator raises this error when it releases
             block = blocks_of_ancestors()[0]
     if block is not None:
         return block.path, block.name
@@ -37,7 +38,10 @@ def note_origin(model: object) -> Origin:
 
 
 def origin_of(model: object) -> Origin | None:
-    """The budget that a model, or the last step of a pipeline, carried from another process."""
+    """The origin that a model, or the last step of a pipeline, carried from another process, if any.
+
+    A model that comes back to the process that opened its block counts as pickled outside of all blocks.
+    """
     steps = getattr(model, "steps", None)
     found: Origin | None = getattr(steps[-1][1] if steps else model, ORIGIN, None)
     return OUTSIDE if found is not None and found[1] in blocks.opened_here else found
@@ -64,7 +68,7 @@ def active_budget() -> Budget | None:
 
 
 def _is_settled() -> bool:
-    """Whether this code runs inside a call whose budget is fixed, and entered no other block in the call."""
+    """Whether this code runs inside a call whose budget is fixed, and is in no block of another budget."""
     settled = _settled.get()
     return bool(settled) and blocks.entered.get() in (None, *(settled or ()))
 
@@ -83,8 +87,8 @@ def charge_run(what: str, plan: Callable[[float], Planned]) -> Iterator[None]:
 
 
 def _find(origin: Origin | None) -> Budget | None:
-    """The budget of the block that this process is in. If it is in no block: the budget of `origin`, of an
-    ancestor process, or of the block in which this process was started."""
+    """The budget of the block that this process is in. If this process is in no block: the budget of
+    `origin`, else of an ancestor process, else of the block in which this process was started."""
     own, entered = blocks.open_here[-1] if blocks.open_here else None, blocks.entered.get()
     if entered is not None and entered != own:
         raise LedgerError(
@@ -97,8 +101,8 @@ def _find(origin: Origin | None) -> Budget | None:
     brought = "" if origin is None else origin[0]
     if above is not None and brought not in ("", above.path):
         raise LedgerError(
-            f"the estimator comes from inside the budget {brought}, but {above.path} is open now; "
-            f"{UNTOUCHED}. Wait for the workers before the `with` block ends."
+            f"the estimator comes from inside the budget {brought}, but the budget {above.path} is open now; "
+            f"{UNTOUCHED}. Wait for the workers before the `with` block of a budget ends."
         )
     name, still = block_at_start()
     found = brought or (above.path if above else still.path if still else None)

@@ -28,11 +28,11 @@ from .pricing import Planned, check_proof, run_cost
 DELTA = 1e-5
 _lock = threading.Lock()
 open_here: list[Budget] = []
-"""The budget whose `with` block is open in this process, in any thread."""
+"""The budget whose `with` block is open in this process, in any thread: at most one entry."""
 opened_here: set[str] = set()
 """The names of all blocks that this process ever opened."""
 entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
-"""The block that this task, or the code that started it, has entered."""
+"""The budget whose `with` block this task, or the code that started this task, has entered."""
 
 
 class Budget:
@@ -41,22 +41,23 @@ class Budget:
     Inside a `with` block every fit, `train`, `train_job`, `run_program` and `private_...` function of this
     process is charged to the file. The whole run is charged before any noise is drawn. A run that would
     exceed the budget raises `BudgetExceeded`, and nothing is drawn or charged. The run of a process that dies
-    stays charged. Several processes may use the file at the same time. The runs are composed tightly: their
-    squares of mu, or their Renyi costs, are added.
+    stays charged. Several processes may use the file at the same time. The runs are composed tightly: the
+    budget adds up their mu^2 (Gaussian differential privacy) or their Renyi costs, not their epsilons.
 
     Parameters
     ----------
-    path : the budget file; use one file for each set of records. The file is created if it does not exist; an
-        empty file is refused.
+    path : the budget file; use one file for each set of records. The file is created if it does not exist and
+        `epsilon` is given; an empty file is refused.
     epsilon, delta : the limit for all runs together. An existing file contains its own limit, so both may be
         left out. delta = 0 is a pure budget, for runs with norm noise.
     unit : "record", or "person": then runs that protect single records only are refused.
-    accountant : "gaussian" (sum of mu^2), "renyi" (at one order that epsilon and delta determine; for budgets
-        with some runs of norm noise) or "pure". With None, the first run decides: the accountant that charges
-        this run the smaller share of the budget is used for all runs.
-    large_delta : allows a delta above 1/(number of records of a run).
-    at_least : a `head` noted earlier, which the file must still contain: this detects a file restored from a
-        backup.
+    accountant : "gaussian" (sum of mu^2), "renyi" (sum of Renyi costs at one order, which epsilon and delta
+        determine; for budgets in which some runs have norm noise) or "pure" (for delta = 0). With None, the
+        first run decides: of "gaussian" and "renyi", the accountant by which this run uses the smaller share
+        of the budget is used for all runs.
+    large_delta : True allows a delta above 1 / (number of records or persons of a run).
+    at_least : a `head` that was noted earlier. Raises `LedgerError` if the file does not contain this head,
+        for example because the file was restored from a backup.
 
     Examples
     --------
@@ -90,13 +91,13 @@ class Budget:
         with file.open_rows(self.path) as db:
             if not exists(db) and not self.path.stat().st_size:
                 raise LedgerError(
-                    f"{self.path} is empty: its charges are lost. Restore the right file; if it never had "
-                    "charges, delete it."
+                    f"{self.path} is empty: its charges are lost. Restore the right file; if the file never "
+                    "had charges, delete it."
                 )
             if terms is not None and not exists(db):
                 file.begin(db, terms)
             if not exists(db):
-                raise LedgerError(f"{self.path} is not a budget file; start one with `epsilon` and `delta`.")
+                raise LedgerError(f"{self.path} is not a budget file; create one with `epsilon` and `delta`.")
             found = file.read(db, self.path, at_least)
         self._terms, self._head = found.terms, found.head
         given = {"epsilon": epsilon, "delta": delta, "unit": unit, "accountant": accountant}
@@ -104,8 +105,8 @@ class Budget:
             if value is not None and value != getattr(found.terms, name):
                 raise LedgerError(
                     f"{self.path} was created with {name} = {getattr(found.terms, name)}; got {value}. "
-                    f"A budget never changes: write the value that it was created with, or create a new "
-                    "file for other records."
+                    "The terms of a budget never change: give the value that the file was created with, or "
+                    "create a new file for other records."
                 )
 
     # -- charging -------------------------------------------------------------------------------
@@ -126,7 +127,7 @@ class Budget:
         return asked.run
 
     def check(self, planned: Planned, what: str) -> float:
-        """The value of `left` after a run; raises as `reserve` does. Nothing is charged."""
+        """The value that `left` would have after a run. Raises as `reserve` does, but charges nothing."""
         found, asked = self._read(), self._weigh(planned, what, "")
         return _admit(found, asked).left([*found.costs, asked.cost])
 
@@ -135,7 +136,7 @@ class Budget:
         check_proof(planned.run)
         if self.unit == "person" and planned.run.unit != "person":
             raise BudgetExceeded(
-                "the budget is for persons, and this run covers single records: give `person`."
+                "the budget protects persons, but this run protects single records only: give `person`."
             )
         units = planned.run.persons or sum(site.samples for site in planned.sites)
         checks.usual_delta(self.delta, units, insisted=self._terms.large_delta)
@@ -175,7 +176,7 @@ class Budget:
 
     @property
     def accountant(self) -> str | None:
-        """The accountant of the budget; None before the first run."""
+        """The accountant of the budget; None before the first run if no accountant was given."""
         return self._read().terms.accountant
 
     @property
@@ -203,7 +204,10 @@ class Budget:
         return self.share(1)
 
     def share(self, runs: int) -> float:
-        """The largest epsilon that each of `runs` more runs, such as the fits of a grid search, may have."""
+        """The largest epsilon that each of `runs` further runs, such as the fits of a grid search, may have.
+
+        The epsilon is at the budget's delta, and the runs are assumed to be Gaussian.
+        """
         found = self._read()
         return _any_limit(found).left(found.costs, runs)
 
@@ -237,13 +241,14 @@ class Budget:
         with _lock:
             if open_here:
                 raise LedgerError(
-                    f"the budget {open_here[0].path} is in use in this process; a run has one budget."
+                    f"the budget {open_here[0].path} is in use in this process; a run has only one budget, "
+                    f"so {self.path} cannot be opened."
                 )
             above = blocks_of_ancestors(sure=False)[0] or block_at_start()[1]
             if above is not None and not self.is_at(above.path):
                 raise LedgerError(
                     f"the budget {above.path} is in use by the process that this one works for; a run has "
-                    f"one budget, so {self.path} cannot be opened here."
+                    f"only one budget, so {self.path} cannot be opened."
                 )
             self.block = announce(self.path)
             opened_here.add(self.block.name)
@@ -265,7 +270,10 @@ class Budget:
 
 
 def _leave_after_fork() -> None:
-    """Leave the parent's block in a forked child, which cannot wait for the threads of its parent."""
+    """Leave the parent's block in a forked child.
+
+    The child gets a new lock, because a thread that exists only in the parent may hold the old one.
+    """
     global _lock
     _lock = threading.Lock()
     open_here.clear()
@@ -277,7 +285,7 @@ os.register_at_fork(after_in_child=_leave_after_fork)
 
 
 def describe_run(run: BudgetRun) -> str:
-    """One line: the run's own cost, the assumed colluders, its marks, and whether it finished."""
+    """One line: the run's own cost, the assumed number of colluding sites, its marks, and any early end."""
     end = "" if run.finished else "; not finished, but charged"
     marks = "".join(f"; {mark}" for mark in run.marks)
     return f"epsilon = {format_cost(run.cost.alone)} by itself, {run.against}{marks}{end}"
@@ -286,7 +294,7 @@ def describe_run(run: BudgetRun) -> str:
 def _terms(
     epsilon: float | None, delta: float | None, unit: str | None, accountant: str | None, large: bool
 ) -> BudgetTerms | None:
-    """The terms of a new budget; None if `epsilon` is not given: the file must exist."""
+    """The terms of a new budget; None if `epsilon` is not given, because then the file must exist already."""
     if epsilon is None:
         return None
     number = DELTA if delta is None else checks.nonnegative("delta", delta)
@@ -307,7 +315,7 @@ def _any_limit(found: Contents) -> Limit:
 
 
 def _admit(found: Contents, run: BudgetRun) -> Limit:
-    """The limit, with its accountant, that admits a run; `BudgetExceeded` if the run would exceed it."""
+    """The limit, with its accountant, that admits a run. Raises `BudgetExceeded` if the limit is too low."""
     limit = _any_limit(found)
     if found.terms.accountant is None:  # the first run decides
         both = [Limit(name, found.terms.epsilon, found.terms.delta) for name in ("gaussian", "renyi")]
@@ -332,10 +340,10 @@ def _refusal(limit: Limit, found: Contents, run: BudgetRun) -> str:
     if mended or not math.isfinite(limit.price(run.cost)):
         hint = {"gaussian": " Use Gaussian or masked noise, or create the budget with accountant='renyi'."}
         return (
-            f"{run.what} cannot be charged to {told}: its cost under the {limit.accountant} accountant is "
-            f"too large or unknown; {UNTOUCHED}.{hint.get(limit.accountant, '')}"
+            f"{run.what} cannot be charged to {told}: the cost of this run by the {limit.accountant} "
+            f"accountant is too large or unknown; {UNTOUCHED}.{hint.get(limit.accountant, '')}"
         )
     return (
-        f"{run.what} costs epsilon = {format_cost(run.cost.alone)} and would exceed {told}. After "
-        f"{len(found.runs)} earlier run(s), one more may cost at most {format_at_least(left)}; {UNTOUCHED}."
+        f"{run.what} costs epsilon = {format_cost(run.cost.alone)} and would exceed {told}. After the "
+        f"{len(found.runs)} run(s) so far, one run may cost at most {format_at_least(left)}; {UNTOUCHED}."
     )

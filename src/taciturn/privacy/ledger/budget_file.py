@@ -30,7 +30,7 @@ _PATIENCE = 60.0  # seconds to wait while another process has the file locked
 
 @dataclass(frozen=True)
 class BudgetTerms:
-    """The terms of a budget; `accountant` is None until the first run decides."""
+    """The terms of a budget; `accountant` may be None until the first run decides which one is used."""
 
     epsilon: float
     delta: float
@@ -46,9 +46,10 @@ class BudgetRun:
     run : the id of the run in the file, which reveals nothing about the run.
     what : what was run, e.g. "PrivateLogisticRegression".
     time : when the run was reserved, UTC.
-    against : the colluding sites that the run's epsilon holds against, in words.
-    cost : the cost of the run by every accountant; `cost.alone` is its own epsilon at the budget's delta.
-    marks : the warnings of the run's certificate: assumptions about the cost that were not checked.
+    against : how many sites may collude without an effect on the run's epsilon, in words.
+    cost : the cost of the run by every accountant; `cost.alone` is the epsilon of this run by itself, at the
+        budget's delta.
+    marks : the warnings of the run's certificate, such as assumptions that were not checked.
     finished : False while the run is in progress, and forever if it was interrupted. Every run is charged,
         finished or not.
     """
@@ -77,7 +78,7 @@ class Contents(NamedTuple):
 
 @contextmanager
 def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-    """One exclusive transaction on the file. At the end of the block all changes are on disk, or none."""
+    """One exclusive transaction on the file. At the end of the block all changes are on disk, or none is."""
     if not create and not path.exists():
         raise LedgerError(f"there is no budget at {path}; create one with `epsilon` and `delta`.")
     try:
@@ -93,12 +94,15 @@ def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connectio
 
 
 def make(path: Path, terms: BudgetTerms) -> None:
-    """Create a file with an empty budget atomically. If several processes create the file, the first wins."""
+    """Create a file with an empty budget atomically. If several processes do so, the first file is kept."""
     make_rows(path, lambda db: begin(db, terms))
 
 
 def make_rows(path: Path, first: Callable[[sqlite3.Connection], None]) -> None:
-    """Create a file with its first rows atomically: a process that dies meanwhile leaves no empty file."""
+    """Create a file with its first rows atomically, so that a process that dies meanwhile leaves no file.
+
+    A file system without hard links cannot do this: there the file is created and then filled.
+    """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
         with open_rows(part, create=True) as db:
@@ -114,7 +118,7 @@ def make_rows(path: Path, first: Callable[[sqlite3.Connection], None]) -> None:
 
 
 def begin(db: sqlite3.Connection, terms: BudgetTerms) -> None:
-    """Write an empty budget."""
+    """Create the tables of a budget without runs, and write its terms as row 0."""
     chain.create(db)
     chain.append(db, chain.EMPTY, {"format": FORMAT, **asdict(terms)})
 
@@ -162,5 +166,5 @@ def _cost(plain: dict[str, Any]) -> RunCost:
     found = {key: math.inf if value is None else value for key, value in plain.items() if key != "renyi"}
     renyi = tuple(math.inf if value is None else float(value) for value in plain["renyi"])
     if len(renyi) != len(BUDGET_ORDERS) or not all(value >= 0 for value in (*found.values(), *renyi)):
-        raise ParameterError("the cost of a run is at least 0, at every order.")
+        raise ParameterError("the cost of a run must be at least 0, by every accountant and at every order.")
     return RunCost(renyi=renyi, **found)

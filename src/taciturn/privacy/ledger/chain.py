@@ -28,7 +28,7 @@ _SCHEMA = (
 
 
 class Head(NamedTuple):
-    """The number of rows and the SHA-256 of the last row. With a stored head, missing rows are detected."""
+    """The number of rows and the SHA-256 of the last row. A head noted earlier reveals missing rows."""
 
     rows: int
     digest: str
@@ -39,7 +39,7 @@ EMPTY = Head(0, _ORIGIN)
 
 @contextmanager
 def ledger_errors() -> Iterator[None]:
-    """Report an SQLite error in one line: disk full, read-only, damaged, locked by another process."""
+    """Turn an SQLite error, such as a full disk or a damaged file, into a `LedgerError` of one line."""
     try:
         yield
     except sqlite3.IntegrityError as error:
@@ -51,7 +51,7 @@ def ledger_errors() -> Iterator[None]:
 
 
 def connect(path: Path, mode: str, *, patience: float = 5.0) -> sqlite3.Connection:
-    """Open the file; `mode` "rwc" creates it. When a commit returns, its changes are on disk."""
+    """Open the file; `mode` "rwc" creates it if needed. When a commit returns, its changes are on disk."""
     with ledger_errors():
         uri = f"{path.absolute().as_uri()}?mode={mode}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=patience)
@@ -61,7 +61,7 @@ def connect(path: Path, mode: str, *, patience: float = 5.0) -> sqlite3.Connecti
 
 @contextmanager
 def transaction(db: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
-    """One transaction: at the end of the block all changes are on disk, or none."""
+    """One transaction: at the end of the block all changes are on disk, or, after an error, none is."""
     with ledger_errors():
         db.execute(begin)
         try:
@@ -115,7 +115,8 @@ def append(
 
 
 def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[list[dict[str, Any]], Head]:
-    """The content of every row, and the head; raises at the first row that does not fit the chain."""
+    """The content of every row, and the head. Raises at the first row that does not fit the chain, if the
+    stored head differs from the last row, and if the ledger never had the head `at_least`."""
     head, seen, bodies = EMPTY, at_least is None or at_least == EMPTY, []
     for seq, site, t, text, stated in db.execute("SELECT seq, site, t, body, hash FROM ledger ORDER BY seq"):
         if seq != head.rows or stated != _link(head.digest, str(text)):
@@ -132,8 +133,8 @@ def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[l
         )
     if not seen and at_least is not None:
         raise LedgerError(
-            f"the ledger has {head.rows} rows and not the {at_least.rows} noted earlier: it was truncated or "
-            "restored from a backup; charging it again could release a round twice."
+            f"the ledger has {head.rows} rows, without the row {at_least.rows} that was noted earlier. The "
+            "ledger was truncated or restored from a backup. With it, a round could be released twice."
         )
     return bodies, head
 

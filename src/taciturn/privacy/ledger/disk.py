@@ -1,9 +1,10 @@
 """A ledger on disk for real runs: an SQLite file whose commits are synced and whose rows form a hash chain.
 
-Row 0 contains the facts, and each other row one charge. Opening a ledger verifies the chain, which detects
-changed, inserted, deleted and reordered rows. The head that is stored in the file detects missing last rows.
-The file alone cannot show that it was restored from a backup, or that rows and head were rewritten together.
-So store `ledger.head` elsewhere (a certificate states it), and pass it as `at_least` to open the ledger.
+Row 0 contains the facts, and each further row contains one charge. Opening a ledger verifies the chain, which
+detects changed, inserted, deleted and reordered rows. The head that is stored in the file detects that the
+last rows are missing. The file alone cannot show that it was restored from a backup, or that rows and head
+were rewritten together. So store `ledger.head` outside the file (a certificate states this head too), and
+pass it as `at_least` when you open the ledger.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class SqliteLedger(Book):
     Parameters
     ----------
     target : a path, or an open connection (`isolation_level=None`) to the file in which a site stores its
-        state. The caller must then exclude other processes and close the connection.
+        state. With a connection, the caller must exclude other processes and close the connection.
     run, sites, budget : the facts of a new ledger. For an existing ledger they may be left out. If given,
         they must be equal to the facts that the ledger was created with (except for versions of software).
-    at_least : a head noted earlier, which the ledger must still contain.
+    at_least : a `head` that was noted earlier. Raises `LedgerError` if the row of this head is missing.
     readonly : True opens the ledger for reading only, which is allowed while another process charges it.
     """
 
@@ -77,7 +78,10 @@ class SqliteLedger(Book):
     # -- charging -------------------------------------------------------------------------------
 
     def charge(self, charge: Charge) -> None:
-        """Record one release before it happens. On return it is on disk, except inside a `transaction`."""
+        """Record one release before it happens.
+
+        On return the charge is on disk; inside a `transaction` it is on disk when the transaction ends.
+        """
         with self._guard, nullcontext(self._connection()) if self._within else self.transaction() as db:
             self._charge(db, charge)
 
@@ -91,7 +95,7 @@ class SqliteLedger(Book):
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Store charges, and rows that the caller writes to its own tables, in one transaction.
 
-        Release after the block, never inside it: an error inside the block undoes the charge, which is
+        Release after the block, never inside it: an error inside the block undoes the charges, which is
         allowed only if nothing was released.
         """
         with self._guard:
@@ -99,7 +103,7 @@ class SqliteLedger(Book):
             if self._readonly:
                 raise LedgerError("the ledger was opened read-only; nothing may be released.")
             if self._within:
-                raise LedgerError("a transaction of this ledger is open already; charge inside that one.")
+                raise LedgerError("a transaction of this ledger is open already; charge inside it.")
             head, aborted, self._new = self._head, self.aborted, []
             spent = [None if limit is None else limit.spent for limit in self._filters]
             try:
@@ -162,7 +166,7 @@ class SqliteLedger(Book):
             ) from error
 
     def _resume(self, charge: Charge) -> None:
-        """Record a charge that was read from the file. It is not checked against the budget again."""
+        """Record a charge that was read from the file. The charge is not compared with the budget again."""
         row = self._row_of(charge.site)
         check_charge(self.run, self.sites[row], self.budgets[row], charge)
         limit = self._filters[row]
@@ -190,7 +194,7 @@ class SqliteLedger(Book):
 
 
 def _check_durable(db: sqlite3.Connection, readonly: bool) -> None:
-    """Raise unless the connection writes each commit to disk before the commit returns."""
+    """Raise unless each commit of the connection is on disk when it returns, and no transaction is open."""
     if db.isolation_level is not None or db.in_transaction:
         raise LedgerError("the connection must have isolation_level=None and no open transaction.")
     with ledger_errors():
@@ -210,7 +214,7 @@ def _facts(run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudgets) -> di
 
 
 def plain_facts(run: RunFacts, sites: Sequence[SiteFacts]) -> dict[str, Any]:
-    """The facts of a ledger, as JSON values."""
+    """The facts of the run and of its sites, as JSON values."""
     return {"run": to_plain(run), "sites": [to_plain(facts) for facts in sites]}
 
 
@@ -219,7 +223,7 @@ def check_agreement(
 ) -> None:
     """Raise unless the facts `given` are equal to the facts `begun` that a ledger was created with.
 
-    The keys in `apart` may differ.
+    The values under the keys in `apart` may differ.
     """
     pairs, differ = [(given["run"], begun["run"])], []
     for part in (part for part in ("sites", "budgets") if part in given):
@@ -241,7 +245,7 @@ def open_ledger(
 ) -> Iterator[Ledger]:
     """The ledger of a run with these facts. A ledger that this function opens is closed after the block.
 
-    A ledger that the caller opened must have the same facts; names of sites, marks and versions may differ.
+    An open ledger that the caller gives must have equal facts, apart from names of sites, marks and versions.
     """
     if isinstance(target, Ledger):
         if budget is not None:

@@ -1,12 +1,13 @@
 """Privacy filters: they refuse a charge that would exceed the budget of a site.
 
-A filter keeps sums of the Renyi costs (one sum for each order), of the pure costs, and of mu^2. It admits a
-charge if at least one of these sums converts to an epsilon within the budget. This is valid only if the
-charges do not depend on releases, so schedules must be fixed before the run. A budget with an order uses that
-order alone and is valid for any charges.
+A filter keeps sums of the Renyi costs (one sum for each order), of the pure costs, and of mu^2. The filter
+admits a charge if at least one of these sums converts to an epsilon within the budget. This is valid only if
+the charges do not depend on releases, so schedules must be fixed before the run. If the budget states a Renyi
+order, the filter uses the Renyi cost at this order alone. This is valid even if charges depend on earlier
+releases.
 
-For masked sums a filter uses the sum of mu^2 against `run.colluding` colluding sites. The conversion of mu^2
-to epsilon is exact, and it is also valid if charges depend on earlier releases.
+For masked sums a filter uses the sum of mu^2 if `run.colluding` sites collude. The conversion of mu^2 to
+epsilon is exact, and it is also valid if charges depend on earlier releases.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from ..collusion import masked_cost
 from ..costs import Releases, exact_epsilon, exact_mu, gaussian_totals, pure_costs, renyi_totals, usable_delta
 from ..facts import Charge, RunFacts, SiteBudget, SiteFacts
 
-_SLACK = 1e-12  # relative: a running sum is rounded differently from the sum of a plan
+_SLACK = 1e-12  # relative tolerance: a running sum is rounded differently from one sum over the whole plan
 _REMEMBERED = 4096
 
 
 class Spent(NamedTuple):
-    """The sum of some charges: their Renyi cost at each order, pure epsilon, mu^2, and for masked sums the
-    rounds."""
+    """The sum of some charges: their Renyi cost at each order, their pure epsilon and their mu^2. For masked
+    sums only the charged rounds are kept."""
 
     renyi: Array
     pure: float
@@ -41,7 +42,7 @@ class Spent(NamedTuple):
 
 
 class _Prices:
-    """The cost of one charge. It is cached because many sites and rounds have the same facts."""
+    """The cost of one charge. Costs are cached, because many sites and rounds have the same facts."""
 
     def __init__(self, run: RunFacts) -> None:
         self.run = run
@@ -92,10 +93,10 @@ class RenyiFilter:
 
 
 class MaskedFilter:
-    """The cost of one site's masked sums against `run.colluding` colluding sites, and the site's budget.
+    """The cost of one site's masked sums if `run.colluding` sites collude, and the site's budget.
 
     Every round is charged at most once. So if the budget is enough for all rounds of the run together, it is
-    enough for any charges, and no charge needs a check.
+    enough for any charges, and the filter compares no charge with the budget.
     """
 
     def __init__(self, run: RunFacts, site: SiteFacts, budget: SiteBudget) -> None:
@@ -128,7 +129,7 @@ Filter = RenyiFilter | MaskedFilter
 def filters(
     run: RunFacts, sites: Sequence[SiteFacts], budgets: Sequence[SiteBudget | None]
 ) -> list[Filter | None]:
-    """One filter for each site that has a budget."""
+    """For each site a filter, or None if the site has no budget."""
     price = _Prices(run)
     made: list[Filter | None] = []
     for facts, limit in zip(sites, budgets, strict=True):
@@ -145,6 +146,6 @@ def _admit(site: SiteFacts, budget: SiteBudget, charge: Charge, epsilon: float) 
     if epsilon > budget.epsilon * (1 + _SLACK):
         raise BudgetExceeded(
             f"round {charge.t} would take {site.name} to epsilon = {format_cost(epsilon)}, past its "
-            f"budget of {format_given(budget.epsilon)} at delta = {format_delta(budget.delta)}; nothing "
-            "was released."
+            f"budget of {format_given(budget.epsilon)} at delta = {format_delta(budget.delta)}. This round "
+            "was not released."
         )

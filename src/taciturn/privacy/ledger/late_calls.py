@@ -2,9 +2,10 @@
 
 A thread or an asyncio task that was alive when the block ended may still run a call that was submitted inside
 the block, and nothing records when a call was submitted. So this thread or task counts as late. Threads,
-tasks and processes that a late worker starts are late too, and so are later workers of its pool, which read
-the same queue. The main thread or the task that ended the block is not late, nor is code that runs in a
-context copied from it later.
+tasks and processes that a late worker starts are late too. So are workers that join the pool of a late worker
+afterwards, because they read the queue of this pool. If the main thread, or a task, ended the block, then the
+main thread or this task is not late, nor is code in a context that was copied from it after the block ended.
+Any other thread that ended the block is late itself.
 """
 
 from __future__ import annotations
@@ -27,17 +28,23 @@ from .open_budgets import VARIABLE
 _MARK = "taciturn-late"
 _LONGEST_START = 60.0  # seconds that the end of a block waits for processes that are being started
 _alive_at_end: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Threads and tasks, those that they started since, and the queues that they hold."""
+"""Threads and tasks that were alive when a block ended, threads and tasks that these started later, and the
+queues that the threads hold."""
 _ended = [""]
 """The name of the block that ended last in this process, or in its parent before the fork."""
 _in_flight: set[Any] = set()
-"""Processes whose `start` has not returned: the operating system may show them as younger than the block."""
+"""Processes whose `start` has not returned. The operating system may state a start time after the block for
+them."""
 _left: ContextVar[str] = ContextVar("left", default="")
-"""The block that this code, or the code whose context it copied, has left."""
+"""The name of the block that this code, or the code whose context it copied, has left last."""
 
 
 def note_workers(name: str) -> None:
-    """Mark threads and tasks that are alive at the end of a block as late, except the current one."""
+    """Mark threads, and tasks of the current event loop, that are alive at the end of a block as late.
+
+    The current task is not marked. The current thread is not marked if it is the main thread; any other
+    current thread is marked, because it may be a worker that runs further calls from inside the block.
+    """
     watch_starts()
     end = time.monotonic() + _LONGEST_START
     while _in_flight and time.monotonic() < end:
@@ -56,7 +63,7 @@ def note_workers(name: str) -> None:
 
 
 def block_of_late_call() -> str:
-    """The name of the ended block that a call in this thread or task may come from, or ""."""
+    """The name of the ended block that a call in this process, thread or task may come from, or ""."""
     if mark := _config(current_process()).get(_MARK):
         return str(mark)
     if _left.get() == _ended[0]:
@@ -81,7 +88,8 @@ def _config(process: Any) -> dict[str, Any]:
 
 
 def watch_starts() -> None:
-    """Make late workers mark each thread, process and task that they start from now on."""
+    """Replace the functions that start threads, processes and tasks, so that what a late worker starts from
+    now on is marked as late."""
     starts: list[tuple[Any, str]] = [(threading.Thread, "start"), (BaseProcess, "start")]
     starts.append((subprocess.Popen, "__init__"))
     if "asyncio" in sys.modules:

@@ -19,7 +19,7 @@ from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFac
 from .filter import Spent, filters
 
 SiteBudgets = SiteBudget | Sequence[SiteBudget | None] | None
-"""One budget for all sites, a list with one for each, or none."""
+"""One budget for all sites, a list with a budget (or None) for each site, or None: no site has a budget."""
 
 _ENTRY = np.dtype([("charged", "?"), ("eta", "f8"), ("scale", "f8"), ("output", "f8"), ("degree", "i8")])
 
@@ -37,7 +37,7 @@ class ChargedRun(Protocol):
 
 @runtime_checkable
 class Ledger(ChargedRun, Protocol):
-    """The interface of a ledger, to which releases are charged. Its facts are fixed when it is opened."""
+    """The interface of a ledger, to which releases are charged. Its facts are fixed when it is created."""
 
     @property
     def aborted(self) -> bool: ...
@@ -89,8 +89,8 @@ class Book:
         return self._row[site]
 
     def _admit(self, charge: Charge) -> Spent | None:
-        """What the site will have spent after this charge; None without a budget. Raises if the charge is not
-        allowed."""
+        """What the site will have spent after this charge; None if the site has no budget. Raises if the
+        charge is not allowed."""
         row = self._row_of(charge.site)
         check_charge(self.run, self.sites[row], self.budgets[row], charge)
         if self._log["charged"][row, charge.t - 1]:
@@ -109,11 +109,11 @@ class Book:
 
 
 class MemoryLedger(Book):
-    """A ledger in memory, for simulations: it is lost when the process ends.
+    """A ledger in memory, for simulations. Its charges are lost when the process ends.
 
     Parameters
     ----------
-    run, sites : the facts; `sites` may be a part of the network.
+    run, sites : the facts of the run and of its sites; `sites` may be only some sites of the network.
     budget : one budget for all sites, a list with a budget for each site, or None for no limit.
     """
 
@@ -130,7 +130,8 @@ class MemoryLedger(Book):
                 self._record(charge, spent)
 
     def charge_round(self, charges: RoundCharges) -> None:
-        """Record one release of each of several sites, as `charge_all`, but check all charges at once."""
+        """Like `charge_all`. If no site has a budget and the round is not a sum, all charges are checked at
+        once, which is faster."""
         if charges.t <= len(self.run.sums) or any(limit is not None for limit in self._filters):
             self.charge_all(list(charges.each()))
             return
@@ -158,7 +159,9 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
     facts = tuple(sites)
     numbers = [entry.site for entry in facts]
     if not facts or len(set(numbers)) < len(facts):
-        raise ParameterError(f"`sites` must contain each site once and at least one; got {len(facts)}.")
+        raise ParameterError(
+            f"`sites` must contain at least one site, and no site twice; got {len(facts)} entries."
+        )
     checks.among_sites("site", max(numbers), run.sites)
     checks.among_sites("degree", max(entry.degree for entry in facts), run.sites)
     summed = run.mechanism.summed
@@ -167,25 +170,27 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
     odd = [entry.name for entry in facts if bool(entry.dual_step) == summed]
     if odd:
         needs = "must be left out with masked sums" if summed else "must be given"
-        raise ParameterError(f"`dual_step` {needs}; see {odd[0]}.")
+        raise ParameterError(f"`dual_step` {needs}; check {odd[0]}.")
     if run.sums:
         _check_total(run, [entry.samples for entry in facts])
     return facts
 
 
 def _check_total(run: RunFacts, samples: Sequence[int]) -> None:
-    """Raise unless the numbers of records (or persons) of the known sites agree with the total in the facts.
+    """Raise unless the numbers of records (or persons) of these sites agree with the total in the facts.
 
-    A person may have rows at several sites.
+    A person may have rows at several sites; then the total is only compared with the largest site.
     """
     stated, name = (run.persons, "persons") if run.unit == "person" else (run.records, "records")
     known = sum(samples) if run.sites_per_person == 1 else max(samples)
     whole = len(samples) == run.sites and run.sites_per_person == 1
     if stated is None or known > stated or (whole and known != stated):
-        raise ParameterError(f"`{name}` must be the total of all sites; these hold {known}; got {stated}.")
+        raise ParameterError(
+            f"`{name}` must be the total over all sites; the given sites hold {known}; got {stated}."
+        )
     if run.largest is None or run.largest < max(samples):
         raise ParameterError(
-            f"`largest` must be at least {max(samples)}, the number at one site; got {run.largest}."
+            f"`largest` must be at least {max(samples)}, the number at the largest site; got {run.largest}."
         )
 
 
@@ -218,8 +223,8 @@ def check_charge(run: RunFacts, site: SiteFacts, budget: SiteBudget | None, char
         raise ParameterError(f"`degree` must be within 1..{run.sites - 1}; got {charge.degree}.")
     if budget is None or budget.order is None:
         raise LedgerError(
-            f"{site.name} has degree {site.degree} but round {charge.t} used {charge.degree}: a degree that "
-            "depends on the run needs a `SiteBudget` with an `order` that is fixed before the run."
+            f"{site.name} has degree {site.degree}, but round {charge.t} used degree {charge.degree}. A site "
+            "whose degree changes needs a `SiteBudget` with an `order` that is fixed before the run."
         )
 
 
@@ -227,10 +232,12 @@ def _check_masked(run: RunFacts, site: SiteFacts, charge: Charge) -> None:
     """Raise unless the charge of a sum has the noise that the facts state for the round, and nothing else."""
     planned = run.sums[charge.t - 1].std
     if charge.eta != 0 or charge.output_scale is not None or charge.degree not in (None, site.degree):
-        raise ParameterError(f"the charge of a sum has only `site`, `t` and `scale`; see round {charge.t}.")
+        raise ParameterError(
+            f"the charge of a sum must state only `site`, `t` and `scale`; check round {charge.t}."
+        )
     if charge.scale != planned:
         raise ParameterError(
-            f"`scale` must be {planned:g}, as the facts state; got {charge.scale:g} at t={charge.t}."
+            f"`scale` must be {planned:g}, as the run's facts state; got {charge.scale:g} at t={charge.t}."
         )
 
 
@@ -244,7 +251,8 @@ def check_round(run: RunFacts, charges: RoundCharges) -> None:
 
 
 def _sound(numbers: Array | None, wanted: bool) -> bool:
-    """If `wanted`: whether the numbers are given, finite and above 0. Otherwise: whether they are None."""
+    """If `wanted`: whether the numbers are given and within the allowed range. Otherwise: whether they are
+    None."""
     if numbers is None or not wanted:
         return numbers is None and not wanted
     return bool(np.all((numbers >= checks.LEAST) & (numbers <= checks.MOST)))

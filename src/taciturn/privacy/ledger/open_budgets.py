@@ -3,11 +3,12 @@
 A block is the `with` block of a budget. A worker process may be older than the block, or outlive it, so the
 memory of the worker does not name the block. A process that enters a block writes a small file named after
 its process id and start time. A process that releases something looks for the files of its ancestors.
-Ancestors that have ended count too: one that was killed in its block leaves its file behind. After the block
-the file states when the block ended, because a worker that started earlier may still receive calls from
-inside the block. The file is removed when the process ends, or a day later if the process was killed or its
-workers are still running. The file of a process that is not an ancestor has no effect. A process that was
-started inside a block also finds the name of the block in an environment variable.
+Ancestors that have ended count too: an ancestor that was killed in its block leaves its file behind. At the
+end of the block, the process writes the time of this end to the file, because a worker that started earlier
+may still receive calls from inside the block. The file is removed when the process ends. If the process was
+killed, or its workers are still running then, a later block removes the file after a day. The file of a
+process that is not an ancestor has no effect. A process that was started inside a block also finds the name
+of the block in an environment variable.
 """
 
 from __future__ import annotations
@@ -26,15 +27,19 @@ from ...core.ancestors import clock, has_children, is_gone, is_started, lineage,
 from ...core.errors import LedgerError
 
 FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
-"""Fixed, because a worker may have another TMPDIR. The first writable folder is used, all are read."""
+"""Where the files are: a fixed list, because TMPDIR of a worker may differ. A process writes its file to the
+first writable folder and reads the files in all of them."""
 VARIABLE = "TACITURN_BUDGET"
 UNTOUCHED = "no noise was drawn and nothing was charged"
-_KEPT = 86400.0  # seconds for which the file of an ended process is kept for its workers
+_KEPT = 86400.0  # seconds for which the file of an ended process is kept, for workers that are still running
 
 
 class BudgetBlock(NamedTuple):
-    """A budget's `with` block: the budget's file, the name of the process's file, a unique name of the block,
-    the value of the environment variable before the block, and when the block ended (0: it is open)."""
+    """A budget's `with` block.
+
+    path, entry, name : the budget's file; the name of the process's own file; a unique name of the block.
+    before, ended : the environment variable's value before the block; when the block ended, 0 if it is open.
+    """
 
     path: str
     entry: str
@@ -44,7 +49,7 @@ class BudgetBlock(NamedTuple):
 
 
 def announce(path: Path) -> BudgetBlock:
-    """Write a file that says that this process has the budget open. Raises if no folder is writable."""
+    """Write the file of this process, which says that the budget is open. Raises if no folder is writable."""
     for folder in map(_folder, FOLDERS):
         before = os.environ.get(VARIABLE, "")
         block = BudgetBlock(str(path), process_entry(os.getpid()), secrets.token_hex(8), before)
@@ -56,14 +61,14 @@ def announce(path: Path) -> BudgetBlock:
                 os.environ[VARIABLE] = f"{block.entry} {block.name}"
                 return block
     raise LedgerError(
-        f"the budget {path} cannot be opened: no folder of {', '.join(FOLDERS)} can be written, so worker "
-        "processes would not know about it."
+        f"the budget {path} cannot be opened: none of the folders {', '.join(FOLDERS)} can be written, so "
+        "worker processes would not know about the budget."
     )
 
 
 def withdraw(block: BudgetBlock) -> None:
-    """Note that the block has ended. Returns after the next clock tick, so that workers that start later have
-    a later start time."""
+    """Write the time of the block's end to the file of this process. Returns after the next tick of the
+    clock, so that workers that are started afterwards have a start time after this end."""
     os.environ[VARIABLE] = block.before
     if not block.before:
         del os.environ[VARIABLE]
@@ -77,10 +82,11 @@ def withdraw(block: BudgetBlock) -> None:
 
 
 def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, BudgetBlock | None]:
-    """(open, ended): the block that the nearest ancestor has open, and an ancestor's block that has ended.
+    """(open, ended): the block that the nearest such ancestor has open, or None; else a block that has ended.
 
-    At that end, this process was running, or the process that started it for the ancestor was. With `sure`,
-    an error is raised if the ancestors are unknown.
+    An ended block counts only if, at its end, the child of the ancestor through which this process descends
+    was running; this child may be this process itself. With `sure`, an error is raised if the ancestors of
+    this process cannot be found out although there are files of other processes.
     """
     known = {name for folder in _readable() for name in os.listdir(folder) if not name.startswith(".")}
     if not known - {process_entry(os.getpid())}:
@@ -91,7 +97,7 @@ def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, Budge
     if line is None:
         raise LedgerError(
             f"a budget is or was open on this machine ({sorted(known)[0]}), and without /proc and `ps` this "
-            f"process cannot tell whether it belongs to that budget; {UNTOUCHED}. Open a budget here."
+            f"process cannot tell whether it belongs to that budget; {UNTOUCHED}. Open a budget in it."
         )
     late = None
     for name, below in line:
@@ -111,9 +117,9 @@ def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, Budge
 def block_at_start() -> tuple[str, BudgetBlock | None]:
     """The name of the block that this process was started in, or "", and the block if it is still open.
 
-    A fork server that was started in a block passes the block's name to workers that it starts later. These
-    workers descend from the process that opened the block, and the file of that process states when the block
-    ended.
+    A fork server that was started in a block passes the block's name to all workers that it starts, even
+    after the end of the block. Such a worker descends from the process that opened the block, and the file of
+    that process states that the block has ended: then the name is "", and `blocks_of_ancestors` decides.
     """
     entry, _, name = os.environ.get(VARIABLE, "").partition(" ")
     found = _read(entry) if entry and Path(entry).name == entry else None
@@ -128,7 +134,7 @@ def _folder(place: str) -> Path:
 
 
 def _is_mine(folder: Path) -> bool:
-    """Whether only this user can write to the folder. Another user could redirect charges."""
+    """Whether only this user can write to the folder. Otherwise another user could redirect charges."""
     about = folder.lstat()
     return stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o022
 
@@ -157,7 +163,10 @@ def _read(entry: str) -> BudgetBlock | None:
 
 
 def _forget_dead(folder: Path) -> None:
-    """Remove files of processes that ended more than a day ago. Files of other containers are kept."""
+    """Remove files of processes that have ended, if the files are more than a day old.
+
+    Files of processes in other containers are kept, because this process cannot see whether they run.
+    """
     here = process_entry(os.getpid()).rpartition("-")[2]
     for name in os.listdir(folder):
         if name.partition("-")[0].isdigit() and name.endswith(f"-{here}") and is_gone(name):

@@ -1,4 +1,4 @@
-"""The cost of a planned run for any one record, which is charged to a budget over several runs."""
+"""The cost of a planned run for any one record or person. A budget over several runs is charged this cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHERE = "inside a Budget, or if the model is to be scored with `private_score`"
 
 
 class Planned(ChargedRun, Protocol):
-    """The certificate (a `Certificate`) of a whole run, which need not have taken place yet."""
+    """The certificate (a `Certificate`) of a whole run. The run need not have taken place yet."""
 
     @property
     def releases(self) -> tuple[Columns, ...]: ...
@@ -34,11 +34,11 @@ class Planned(ChargedRun, Protocol):
 
 
 def check_proof(run: RunFacts) -> None:
-    """Raise if the certificate of a run proves no finite cost, so that no budget can admit the run."""
+    """Raise if a certificate of the run would not prove its cost, so that no budget can admit the run."""
     if run.simulated:
         raise ParameterError(
-            f"`random_state` must be None {_WHERE}: noise that can be replayed protects nobody. Rehearse on "
-            "other rows, outside the Budget."
+            f"`random_state` must be None {_WHERE}: noise that can be replayed protects nobody. Use "
+            "`random_state` on public or made-up rows, outside the Budget."
         )
     if run.idealised and run.noise != "none":
         raise ParameterError(
@@ -58,8 +58,8 @@ def check_proof(run: RunFacts) -> None:
 def run_cost(planned: Planned, *, pure: bool = False) -> RunCost:
     """The cost of the worst site by every accountant.
 
-    The worst site counts because a record may be at another site in the next run. `pure` says that the
-    budget's delta is 0. Otherwise the certificate must be at the budget's delta.
+    The worst site counts, because a record that is at one site in this run may be at another site in the next
+    run. `pure` says that the budget's delta is 0. Otherwise the certificate must state the budget's delta.
     """
     if any(limit is not None and limit.order is not None for limit in planned.budgets):
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""One ledger for several runs on the same records, as in one-vs-rest: one charge per round for K outputs."""
+"""One ledger for K runs (outputs) on the same records, as in one-vs-rest: one charge per site and round."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .memory import Ledger
 class SharedLedger:
     """A ledger in which the first output that reaches a round charges the round for all outputs.
 
-    The facts of the ledger state the number of outputs that a charge covers. Further releases, and releases
-    with other numbers than the charged ones, are refused.
+    The facts of the ledger state the number of outputs that a charge covers. The ledger refuses more releases
+    of a site in a round than this number, and releases whose numbers differ from the charged ones.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -44,11 +44,11 @@ class SharedLedger:
         return self._aborted or self.ledger.aborted
 
     def charge(self, charge: Charge) -> None:
-        """Record one release of one output before it happens, unless the round is already charged."""
+        """Count one release of one output before it happens; the first release charges the whole round."""
         self._charge([charge], lambda _: self.ledger.charge(charge))
 
     def charge_round(self, charges: RoundCharges) -> None:
-        """Record a release of each of several sites: all releases, or none if one charge is refused."""
+        """Count a release of each of several sites: all releases, or none if one of them is refused."""
         self._charge(list(charges.each()), lambda new: self.ledger.charge_round(_only(charges, new)))
 
     def columns(self, site: int) -> Columns:
@@ -56,7 +56,7 @@ class SharedLedger:
         return self.ledger.columns(site)
 
     def _charge(self, charges: list[Charge], pay: Callable[[NDArray[np.bool_]], None]) -> None:
-        """Count one output for each charge; `pay` charges the rounds that are not charged yet."""
+        """Count one output for each charge; `pay` charges those of the charges that are not recorded yet."""
         with self._lock:
             found = [self._left.get((charge.site, charge.t)) for charge in charges]
             for charge, known in zip(charges, found, strict=True):
@@ -64,7 +64,7 @@ class SharedLedger:
                 if not left or paid._replace(aborted=False) != charge._replace(aborted=False):
                     raise LedgerError(
                         f"round {charge.t} of site {charge.site} was charged for {self.run.outputs} outputs "
-                        "with fixed numbers; nothing more may be released in it."
+                        "with fixed numbers; nothing more may be released in this round."
                     )
             new = np.array([known is None for known in found])
             if new.any():
