@@ -104,7 +104,7 @@ def test_persons_and_regressions_are_whitened_too():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"whiten": True, "delta": 0.0}, "`whiten` must be None or False here"),
+        ({"whiten": True, "delta": 0.0}, "`whiten` must be None or False for this run"),
         ({"whiten": "yes"}, "`whiten` must be True, False or None"),
     ],
 )

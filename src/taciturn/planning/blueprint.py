@@ -21,7 +21,7 @@ from ..schedules import Geometric, PerSite
 from .calibration import Draft, EpsilonBudget, calibrate, epsilon_by_site
 from .shapes import PlannedNetwork, RunShape
 
-TOL, MANY_ROWS = 1e-7, 50_000  # the solver's tolerance; floats can certify it up to this many rows
+TOL, MANY_ROWS = 1e-7, 50_000  # the solver's tolerance, and up to how many rows floats can certify it
 GRID, CLIP = 2.0**-30, 2.0**20  # upper bounds on the grid and the clipping bound of a real run
 OUTPUT_STD = {
     "gaussian": 1e-3,
@@ -30,13 +30,13 @@ OUTPUT_STD = {
 
 
 def tolerance(network: PlannedNetwork) -> float:
-    """The solver's tolerance: it grows with the rows of the largest site, because rounding errors do."""
+    """The solver's tolerance. It grows with the size of the largest site, because rounding errors grow."""
     return TOL * 10.0 ** max(0, math.ceil(math.log10(int(network.samples.max()) / MANY_ROWS)))
 
 
 @dataclass(frozen=True, eq=False)
 class Blueprint:
-    """A planned run: the shape, the network, and the penalty and noise of every site."""
+    """A planned run: the shape (all choices but the noise's size), and each site's penalty and noise."""
 
     shape: RunShape
     network: PlannedNetwork
@@ -86,7 +86,7 @@ class Blueprint:
         return Certificate.from_ledger(price_run(tables, self.run, sites), delta or 1e-5)
 
     def draft(self, site: int, *, samples: int | None = None, degree: int | None = None) -> Draft:
-        """One site's part of the run, optionally with another number of samples or neighbours."""
+        """One site's part of the run, optionally with a different number of samples or neighbours."""
         rounds = range(1, self.shape.rounds + 1)
         eta = np.array([[self.penalty[site](t) for t in rounds]])
         scale = np.array([[self.noise[site](t) for t in rounds]])
@@ -100,12 +100,12 @@ class Blueprint:
         )
 
     def epsilon_with(self, site: int, *, samples: int | None = None, degree: int | None = None) -> float:
-        """The epsilon of a site in the same run if it had another number of samples or neighbours."""
+        """The epsilon of a site in the same run if the site had this number of samples or neighbours."""
         draft = self.draft(site, samples=samples, degree=degree)
         return float(epsilon_by_site(self.run, draft.releases(np.ones(1)), self.network.budget.delta)[0])
 
     def noise_with(self, site: int, *, samples: int) -> float:
-        """The factor on a site's noise that its budget allows if the site had this many samples."""
+        """The factor by which a site's noise could change, at its budget, if it had this many samples."""
         budget = EpsilonBudget((self.network.budget.epsilon[site],), self.network.budget.delta)
         scale = calibrate(self.draft(site, samples=samples), budget)
         if scale is None:
@@ -114,7 +114,7 @@ class Blueprint:
         return float(kind.size(scale[0, 0]) / kind.size(now))
 
     def gradient_noise(self) -> Array:
-        """Each site's noise in the last round: its standard deviation per coordinate, divided by C."""
+        """The standard deviation per coordinate of each site's noise in the last round, divided by C."""
         T = self.shape.rounds
         scale = np.array([schedule(T) for schedule in self.noise])
         std = NOISES[self.run.noise].coordinate_std(scale, self.run.dimension)
@@ -131,7 +131,10 @@ def draw_blueprint(
     real: bool = True,
     whiten: float | None = None,
 ) -> Blueprint | None:
-    """The blueprint of a shape with the smallest noise within the budget; None if no noise is enough."""
+    """The blueprint of a shape, with the smallest noise that stays within the budget.
+
+    None if no amount of noise is enough.
+    """
     kind = NOISES[shape.noise]
     output = kind.scale_for(OUTPUT_STD[shape.noise], run.dimension) if output_noise else None
     facts = replace(

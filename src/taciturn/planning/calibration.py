@@ -2,7 +2,8 @@
 
 The size of the noise (its standard deviation, or 1/rate) in round t at site i is factor[i] * relative[i, t].
 `relative` is given. `calibrate` finds the factors by bisection, with the same functions that compute the
-certificate. It returns the safe end of the bracket, so the budget is never exceeded and about 99.9% is used.
+certificate. It returns the safe end of the bracket, so the budget is never exceeded; about 99.9% of it
+is used.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ _ROOM = 1e-6  # the share of the budget that is reserved for rounding the schedu
 _CLOSE = 1 + 2e-4  # bisection stops when (upper factor) / (lower factor) is at most this
 _COARSE = bounds.ORDERS[::8]  # Renyi orders of the first bisection; the second uses all orders near the best
 _LARGEST = 1e30
-_PASSES, _NEARLY = 12, 1.01  # iterations for a Gaussian factor, and the ratio at which it has converged
+_PASSES, _NEARLY = 12, 1.01  # the iterations for Gaussian noise, and the ratio at which they have converged
 
 
 @dataclass(frozen=True)
 class EpsilonBudget:
-    """The budget: one epsilon for each site, and one delta; delta = 0 asks for a pure guarantee.
+    """The budget: one epsilon for each site, and one delta; delta = 0 asks for pure differential privacy.
 
     >>> EpsilonBudget.of([1.0, 0.5], 1e-5, sites=2).epsilon
     (1.0, 0.5)
@@ -79,7 +80,7 @@ def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Arr
 
 @dataclass(frozen=True)
 class Draft:
-    """A run whose noise factors are not chosen yet; `eta` and `relative` are (sites, rounds)."""
+    """A run whose noise factors are not chosen yet; `eta` and `relative` have the shape (sites, rounds)."""
 
     run: RunFacts
     samples: Array
@@ -109,10 +110,10 @@ class Draft:
 
 
 def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
-    """The noise of every site and round, (sites, rounds), as std or rate; None if no noise is enough.
+    """The standard deviation or rate of the noise, (sites, rounds); None if no amount of noise is enough.
 
-    No noise is enough if the penalty or the budget is too small, because the Jacobian's part of the privacy
-    cost does not decrease with more noise.
+    This is so if the penalty or the budget is too small: the part of the privacy cost that comes from the
+    Jacobian does not decrease with more noise.
     """
     epsilon = np.array(budget.epsilon)
     first, back = _distinct(draft, epsilon)
@@ -131,7 +132,7 @@ def _distinct(draft: Draft, epsilon: Array) -> tuple[NDArray[np.intp], NDArray[n
 
 
 def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
-    """The factor of each site at which its epsilon is just below its goal."""
+    """The factor of each site at which its epsilon is just below its goal; None if no factor reaches it."""
     factor: Array | None = _guess(draft, goal, delta)
     orders = _COARSE
     for step in (1.5, 1.01):
@@ -158,7 +159,7 @@ def _near(draft: Draft, factor: Array, delta: float) -> Array:
 
 
 def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: float) -> Array | None:
-    """The smallest factors that are `within` the budget, up to a ratio `_CLOSE`; None if no factor is.
+    """The smallest factors that are `within` the budget, up to the ratio `_CLOSE`; None if none is within it.
 
     The search assumes that more noise never costs more.
     """
@@ -193,10 +194,10 @@ def quick_factors(
     """A fast approximation of the factors that `calibrate` finds, for searches over many shapes.
 
     D, x : how far one record moves a release, and the effect of one record on the Jacobian, both
-        (..., rounds). The result is (...), inf if no factor is enough.
+        (..., rounds). The result has the shape (...), and is inf where no factor is enough.
 
-    For Gaussian noise, a few iterations account for x. For norm noise, the result is the smaller of the pure
-    factor and the factor of Gaussian noise with the same variance.
+    For Gaussian noise, a few iterations account for x. For norm noise, the result is the smaller of the
+    factor for pure differential privacy and the factor of Gaussian noise with the same variance.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if noise == "gaussian":

@@ -27,7 +27,7 @@ def plan_given(request: PlanRequest) -> Plan:
 
 
 def plan_unprotected(request: PlanRequest) -> Plan:
-    """A plan without privacy: M-ADMM; after 100 rounds, the mean of the sites is near the pooled optimum."""
+    """A plan without privacy, by default M-ADMM, whose mean is near the pooled optimum after 100 rounds."""
     C, sites = request.C or 1.0, request.graph.n
     rho = request.regularization or _WEAK * C * sites / sum(request.samples)
     eta = max(_PULL * rho / sites, 1e-6 * C) / (2 * float(request.graph.degrees.mean()))
@@ -38,7 +38,7 @@ def plan_unprotected(request: PlanRequest) -> Plan:
 
 
 def _own(request: PlanRequest) -> Method | None:
-    """The user's method; None if only the method's name was given."""
+    """The user's method; None if no method, or only the name of a method, was given."""
     return None if isinstance(request.method, str) else request.method
 
 
@@ -75,7 +75,7 @@ def _hold_to_budget(found: Plan, request: PlanRequest) -> None:
     if certificate.run.noise == "none":
         raise ParameterError(
             f"`method` must add noise for epsilon = {format_given(epsilon)}; got "
-            f"{type(found.method).__name__}, which adds none. Try taciturn.PenaltyPerturbation, or "
+            f"{type(found.method).__name__}, which adds no noise. Try taciturn.PenaltyPerturbation, or "
             "epsilon=float('inf')."
         )
     if certificate.run.idealised and request.real is not False:
@@ -86,6 +86,6 @@ def _hold_to_budget(found: Plan, request: PlanRequest) -> None:
     cost = certificate.pure_epsilon if delta == 0 else certificate.epsilon
     if not cost <= epsilon:
         raise ParameterError(
-            f"`method` must stay within epsilon = {format_given(epsilon)}; {found.rounds} rounds of it cost "
+            f"`method` must stay within epsilon = {format_given(epsilon)}; {found.rounds} rounds cost "
             f"{format_cost(cost)} at delta = {format_given(delta)}. Add noise, or run fewer rounds."
         )

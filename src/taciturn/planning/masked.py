@@ -1,16 +1,17 @@
 """The planner of masked descent, and the choice of a method for sites that trust no other site.
 
 Masked descent needs no search: it adapts its steps to the noisy sums during the run. Sites that trust no
-other site get whitened descent, or the paper's method (penalty perturbation) if the forecast excess loss of
-the paper's method is clearly lower. Both forecasts use the planner's proxy rows: the eigenvalues h of the
-Hessian, and the squared components f^2 of the solution along the eigenvectors. Along an eigenvector, the
-noise of the gradients leaves whitened descent with the excess loss
+other site get whitened descent (masked descent in whitened coordinates), or the paper's method (penalty
+perturbation) if the forecast excess loss of the paper's method is clearly lower. Both forecasts use public
+proxy rows: the eigenvalues h of their Hessian, and the squared components f^2 of the solution along the
+eigenvectors. Along an eigenvector, whitened descent has the excess loss
 
     h f^2 V / (h^2 f^2 + V) / 2,    V = (l + nu) v,   l = h / b,
     v = 1.8 (2 q / (n mu))^2 N / (1 - shares),   q^2 = kappa^2 K,   K = sum l / (l + nu)
 
 where l is the variance of the rows along the eigenvector, b is `_BEND`, and nu is half of the largest
-eigenvalue of the noise of the first moments.
+eigenvalue of the noise of the first moments. There are n units at N sites, mu is the budget as in Gaussian
+differential privacy, the moments get `shares` of mu^2, and q bounds the norm of a whitened row.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from .penalty import forecast_penalty, plan_penalty, public_spectrum
 from .request import Plan, PlanRequest
 
 REGULARIZATION = 1e-6  # rho / (C N): descent stops early, so the model needs very little regularisation
-_UNEVEN = 1.8  # sum t^4 / (sum t^2)^2, times the number of gradients
+_UNEVEN = 1.8  # T sum t^4 / (sum t^2)^2: how weights t^2 increase the variance of a mean of T gradients
 _BEND = 0.15  # the approximate mean of psi', the derivative of the clipped slope
-_CLEARLY = 0.4  # a forecast may be wrong by a factor of 2.5, so only a ratio below this decides
+_CLEARLY = 0.4  # a forecast may be wrong by a factor of 2.5, so a ratio above this decides nothing
 _WHITENED = 1e-12  # rho / (C N) in whitened coordinates, where models may have a large norm
 
 
 def plan_masked(request: PlanRequest, reason: str = "") -> Plan:
-    """A plan of masked descent with one budget for all sites; every number is fixed before the run.
+    """A plan of masked descent with one budget for all sites; bounds and noise are fixed before the run.
 
     reason : a sentence on why masked descent was chosen, if another method was possible.
     """
@@ -90,7 +91,7 @@ def _method(request: PlanRequest) -> MaskedDescent:
             f"least one of the {sites - 1} other sites is honest; None assumes that all of them collude."
         )
     if request.budget.delta == 0:
-        raise ParameterError("`delta` must be above 0 with `colluding`; got 0: masked sums are never pure.")
+        raise ParameterError("`delta` must be above 0 for masked sums, which are never pure; got 0.")
     if len(set(epsilon)) > 1:
         raise ParameterError("`epsilon` must be one number with `colluding`: all sites add the same noise.")
     delta, constant = request.budget.delta, request.constant
@@ -122,7 +123,7 @@ def _words(certificate: Certificate, whitened: bool, reason: str) -> str:
     wide = math.sqrt(sites / (sites - colluding))
     return (
         f"Masked descent {where}: the sums have {wide:.3g} times the noise of a trusted centre; with "
-        f"separate noise at each site they would have {math.sqrt(sites):.3g} times. Epsilon holds if at most "
+        f"separate noise at each site, it would be {math.sqrt(sites):.3g} times. Epsilon holds if at most "
         f"{colluding} of the other {sites - 1} sites collude; if all of them collude, epsilon is "
         f"{format_cost(certificate.epsilon_against(None))}."
     )
@@ -135,7 +136,7 @@ def _shown(certificate: Certificate) -> dict[str, str]:
 
 
 def plan_nobody(request: PlanRequest) -> Plan:
-    """The plan if sites trust no other site: whitened descent, or penalty perturbation if clearly better."""
+    """The plan for sites that trust no other site: whitened descent, or penalty perturbation if better."""
     reason = penalty_reason(request)
     if reason:
         return _told(plan_penalty(request), f"Penalty perturbation: {reason}.")
@@ -155,7 +156,7 @@ def _told(plan: Plan, reason: str) -> Plan:
 
 
 def penalty_reason(request: PlanRequest) -> str:
-    """Why only penalty perturbation fits the request; empty if whitened descent is possible, too."""
+    """Why only penalty perturbation fits the request; empty if whitened descent is also possible."""
     budget = request.budget
     asked = ("noise", "effort", "proxy", "seed", "baseline", "output_noise", "data_norm")
     for name in asked:
@@ -177,7 +178,7 @@ def penalty_reason(request: PlanRequest) -> str:
 
 
 def forecast_whitened(request: PlanRequest, spectrum: tuple[Array, Array]) -> float:
-    """The forecast excess loss of whitened descent if each site's own noise protects its records."""
+    """The forecast excess loss of whitened descent if each site's own noise alone protects its records."""
     h, signal = spectrum
     strength, d = _strength(request), request.dimension
     shares = strength.shares(d)

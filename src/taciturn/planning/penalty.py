@@ -1,7 +1,8 @@
 """The planner of penalty perturbation. Public rows decide the shape (rounds, penalty, relative noise).
 
-A closed-form forecast of the released mean ranks the shapes (effort "quick"); with effort "full", the best
-shapes are then run on the public rows. The size of the noise comes from the functions of the certificate.
+A closed-form forecast of the excess loss ranks the shapes (effort "quick"); with effort "full", the best
+shapes are then run on the public rows. The size of the noise is computed with the functions of the
+certificate.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def plan_penalty(request: PlanRequest) -> Plan:
     """The plan of penalty perturbation that stays within every site's budget."""
     full = request.effort != "quick"
     if request.baseline and not full:
-        raise ParameterError("`baseline` must be left out with effort 'quick': nothing is run on the proxy.")
+        raise ParameterError("`baseline` must be left out with effort 'quick', which makes no trial runs.")
     network, run, whiten = _network(request), _run_facts(request), None
     rows = _proxy(request, network, full)
     proxy, searched = rows, network
@@ -70,21 +71,22 @@ def plan_penalty(request: PlanRequest) -> Plan:
         epsilon, delta = min(network.budget.epsilon), network.budget.delta
         raise ParameterError(
             f"`epsilon` = {format_given(epsilon)} at delta = {format_given(delta)} is out of reach: no "
-            f"penalty and noise protect the smallest site enough; it has {network.samples.min()} rows."
+            f"penalty and noise protect the smallest site enough, with its {network.samples.min()} rows."
         )
     baseline = rehearsal.baseline() if rehearsal and request.baseline is not False else None
     return _plan(request, chosen, proxy.origin, tried, baseline)
 
 
 def public_spectrum(request: PlanRequest) -> tuple[Array, Array]:
-    """Eigenvalues of the Hessian on public rows; the solution's squared component along each eigenvector."""
+    """The eigenvalues of the Hessian on public rows, and the solution's squared components along them."""
     return _proxy(request, _network(request), full=False).spectrum(request.loss)
 
 
 def forecast_penalty(request: PlanRequest) -> float:
     """The forecast excess loss of the best shape with Gaussian noise; inf if no noise is enough.
 
-    If the plan may use whitened coordinates, it is the smaller of the forecasts with and without them.
+    If the plan may use whitened coordinates, the result is the smaller of the forecasts with and without
+    these coordinates.
     """
     network, run = _network(request), _run_facts(request)
     rows = _proxy(request, network, full=False)
@@ -206,7 +208,7 @@ def find_price(blueprint: Blueprint) -> Price:
 
 
 def _round_numbers(request: PlanRequest, moments: int) -> tuple[int, ...]:
-    """The numbers of rounds to try, without the rounds that release moments of the rows."""
+    """The numbers of rounds to try; the rounds that release moments of the rows are not counted."""
     if request.rounds is not None:
         return (request.rounds - moments,)
     if request.max_rounds is None:
@@ -273,7 +275,7 @@ def _noises(request: PlanRequest) -> tuple[str, ...]:
 
 
 def _proxy(request: PlanRequest, network: PlannedNetwork, full: bool) -> Proxy:
-    """The public rows; for trial runs (`full`), as many as all sites use, and a quarter more for scoring."""
+    """The public rows. Trial runs (`full`) need as many as all sites use, and a quarter more for scoring."""
     d, loss, given = request.dimension, request.loss, request.proxy
     if isinstance(given, tuple | list):
         return read_proxy(*given, d, loss)

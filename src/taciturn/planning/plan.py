@@ -24,8 +24,10 @@ P = ParamSpec("P")
 
 
 class Planner(NamedTuple):
-    """The function `find`; the case in which it is used, as text; and the parameters that it refuses because
-    they would have no effect, each with the reason."""
+    """A planner: its function `find`, and a text that says `where` the planner is used.
+
+    refused : parameters that would have no effect and are therefore refused, each with the reason.
+    """
 
     find: Callable[[PlanRequest], Plan]
     where: str
@@ -67,7 +69,7 @@ def planner_for(request: PlanRequest) -> Planner:
                 "`method` and `colluding` exclude each other: a MaskedDescent has its own `colluding`."
             )
         return _GIVEN
-    if request.colluding is not None or request.graph.n == 1:  # a single site uses masked descent, too
+    if request.colluding is not None or request.graph.n == 1:  # a single site also uses masked descent
         return _MASKED
     return _NOBODY if request.choose else _PENALTY
 
@@ -75,8 +77,8 @@ def planner_for(request: PlanRequest) -> Planner:
 def find_plan(request: PlanRequest, *, recall: bool = False) -> Plan:
     """The plan for a request, computed from public numbers only.
 
-    With `recall`, an equal request returns the plan that was found before. The search uses one BLAS thread,
-    because the last bits of a matrix product depend on the number of threads.
+    With `recall`, a request that equals an earlier request returns the earlier plan. The search uses one BLAS
+    thread, because the last bits of a matrix product depend on the number of threads.
     """
     request = request.checked()
     planner = planner_for(request)
@@ -116,7 +118,7 @@ def _or_of_a_model(function: Callable[P, Plan]) -> _PlanCall[P]:
         if not args:
             return function(**kwargs)  # type: ignore[call-arg]
         if len(args) > 1 or not hasattr(args[0], "plan"):
-            raise ParameterError("`plan` must be given keywords, or one regression such as tt.PrivateGLM.")
+            raise ParameterError("`plan` must be given keywords, or one regression model (tt.PrivateGLM).")
         return args[0].plan(**kwargs)
 
     return cast("_PlanCall[P]", plan)
@@ -159,7 +161,7 @@ def plan(
     Parameters
     ----------
     epsilon, delta : the privacy budget of the whole run, for any one record or person. `epsilon` is one
-        number for all sites, or one for each site. delta = 0 asks for a pure guarantee, with norm noise;
+        number for all sites, or one for each site. delta = 0 asks for pure epsilon, with norm noise;
         delta = None takes 1 / (10 * number of records or persons), and at most 1e-5.
     samples : B_i, the number of records of each site: one number for all sites, or one for each site. With
         unit "person", the number of persons.
@@ -168,10 +170,10 @@ def plan(
     colluding : None trusts no other site: the plan is penalty perturbation, whose guarantee holds whatever
         the other sites do. A number c assumes that at most c of the other sites collude: the plan is masked
         descent, which is about as accurate as with a trusted centre.
-    C, regularization : the weight of the loss, and rho. Only the ratios of C, rho and the penalty matter, so
-        "auto" takes C = 1 and a very small rho.
+    C, regularization : the weight of the loss, and the weight rho of the regulariser. Only the ratios of C,
+        rho and the penalty matter, so "auto" takes C = 1 and a very small rho.
     noise : "gaussian", "norm", or "best": the kind with the better forecast.
-    rounds, max_rounds : the exact number of rounds, or the largest; give at most one of the two.
+    rounds, max_rounds : the exact number of rounds, or the largest allowed number; give at most one of them.
     effort : "quick" uses a closed-form forecast; "full", the default, also runs the best shapes on the proxy.
     proxy : public rows on which plans are compared: (X, y), or a `Schema` from which rows are generated. By
         default rows are generated from `dimension`. Never pass the private data.
@@ -181,7 +183,7 @@ def plan(
         idealised: it assumes an exact solver.
     real : False gives the certificate of a run with `simulate`. By default the certificate also covers the
         discrete noise on a grid that a real run adds.
-    data_norm : X, the public bound on the norm of every row; 1 by default.
+    data_norm : the public bound on the norm of every row; 1 by default.
     seed : the seed for the proxy rows and the runs on them, 0 by default; the same seed gives the same plan.
     large_delta : allows a delta above 1 / (number of all records or persons).
     unit : what the guarantee protects: one record; or one person with all rows of that person. A person may

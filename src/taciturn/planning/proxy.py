@@ -1,4 +1,4 @@
-"""Proxy rows: public rows in place of the private ones, generated from public facts or given by the user.
+"""Proxy rows: public rows in place of private rows, generated from public facts or given by the user.
 
 Plans are compared on proxy rows, never on the private rows: a choice that depends on the private rows would
 itself be a release about them.
@@ -37,8 +37,8 @@ class Proxy:
         """Eigenvalues h of the mean Hessian of the loss at the true model, and the squared component of the
         true model along each eigenvector.
 
-        A subset of the rows is used, and only eigenvectors in their span: other directions do not change the
-        loss.
+        Only some of the rows are used, and only eigenvectors in the span of these rows: directions outside of
+        the span do not change the loss.
         """
         some = slice(2_000 if self.X.shape[1] <= 600 else 400)
         X, y = self.X[some], self.y[some]
@@ -55,7 +55,7 @@ class Proxy:
 
 
 def generate_proxy(d: int, rows: int, kind: str, *, schema: Schema | None = None, seed: int = 0) -> Proxy:
-    """Generate rows like typical encoded data: numeric and categorical columns with a common hidden factor.
+    """Generate rows like typical encoded data: numeric and categorical columns that share a hidden factor.
 
     Without a schema, about a third of the columns are numeric; the others are categories of eight values.
     Rows are clipped to norm 1, like the rows of the encoder.
@@ -76,7 +76,7 @@ def generate_proxy(d: int, rows: int, kind: str, *, schema: Schema | None = None
 
 
 def read_proxy(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
-    """A proxy from rows that the user declares public, in shuffled order, with the model fitted to them."""
+    """A proxy from rows that the user declares public, shuffled, with a model fitted to these rows."""
     features, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if features.ndim != 2 or features.shape != (len(labels), d):
         raise DataError(f"`proxy` must be (X, y) with X of {d} columns, one row per label.")

@@ -22,7 +22,7 @@ Drawer = Callable[[RunShape], Blueprint | None]
 _REPEATS = 4
 _WEAK = 1e-3  # rho / N of the model without privacy, for comparison
 _NEAR = 1.002  # prefer fewer rounds if their loss is at most this times the best loss
-_WORTH = 1.6  # run a shape if its predicted excess loss is at most this times the best one
+_WORTH = 1.6  # run a shape if its predicted excess loss is at most this times the best prediction
 
 
 class Rehearsal:
@@ -45,7 +45,10 @@ class Rehearsal:
     def choose(
         self, ranked: Sequence[tuple[float, RunShape]], drawer: Drawer
     ) -> tuple[Blueprint | None, tuple[Trial, ...]]:
-        """Run the shapes with the best forecasts, then variants of the best one; return (best, trials)."""
+        """Run the shapes with the best forecasts, then variants of the best shape.
+
+        Return (blueprint, trials). A blueprint with fewer rounds is chosen if its loss is almost the best.
+        """
         limit = self._limit
         worth = [entry for entry in ranked if entry[0] <= _WORTH * ranked[0][0]][:limit]
         results = self._run(worth, drawer)
@@ -74,7 +77,7 @@ class Rehearsal:
         return results
 
     def baseline(self) -> float:
-        """The mean loss on held-out rows of the best model without privacy."""
+        """The mean loss, on held-out rows, of the best model without privacy."""
         sites = len(self._sites)
         problem = Problem(self._sites, loss=self._loss, C=1.0, regularization=_WEAK * sites)
         loss, _ = self._held.metrics(problem.optimum(tol=1e-6)[None])
@@ -100,5 +103,5 @@ class Rehearsal:
 
 
 def _loss(tried: Trial) -> float:
-    """The loss by which shapes are compared, without its last digits."""
+    """The loss by which shapes are compared, rounded to nine digits."""
     return stable_digits(tried.loss or np.inf)

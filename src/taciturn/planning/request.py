@@ -29,7 +29,7 @@ from .shapes import RunShape
 
 _DELTA = 1e-5  # the delta of the certificate if the requested delta is 0
 PENALTY = "penalty"
-"""The only method that a request may give by its name."""
+"""The only method that a request may give by name."""
 _DEFAULTS = {"noise": "'best'", "C": "'auto'", "regularization": "'auto'"}
 
 
@@ -38,11 +38,12 @@ class PlanRequest:
     """The public numbers of a run and the requirements on its plan; None lets the planner choose a value.
 
     constant : the public value of the last column if it is the same in every row (an intercept), else None.
-    known_mu : prefer noise with a known mu, because the run is charged to a budget that adds squares of mu.
-    choose : without `colluding`: True chooses the method with the better forecast, False takes the paper's
-        method (penalty perturbation).
-    whiten : whether to learn better (whitened) coordinates from moments of the rows first. None does so if
-        it is expected to help; for the paper's method, only with `choose`.
+    known_mu : use only noise with a known mu (the measure of Gaussian differential privacy), because the run
+        is charged to a budget that adds up the squares of mu.
+    choose : matters only without `colluding`. True chooses the method with the better forecast, False takes
+        the paper's method (penalty perturbation).
+    whiten : whether the run first learns better (whitened) coordinates from moments of the rows. With None it
+        does so if this is expected to help; the paper's method does so only with `choose`.
     additive : the model must be a sum of functions of single columns. The paper's method on whitened rows
         gives no such model, because it scales down long rows.
     """
@@ -156,7 +157,7 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class Trial:
-    """A shape, its forecast excess loss, and the loss and accuracy on the proxy (None if it was not run)."""
+    """A shape, its forecast excess loss, and its loss and accuracy on the proxy; None without a run."""
 
     shape: RunShape
     predicted: float | None
@@ -169,9 +170,10 @@ class Price:
     """The site that needs the most noise, and what would lower that noise.
 
     share : this site's share of the noise variance in the released average.
-    edge : the site's epsilon in the same run if it had one more link; None if it is linked to all sites.
-    rows : the site's epsilon in the same run if it had twice as many rows.
-    noise : the factor on the site's noise, within the same budget, if it had twice as many rows.
+    edge : the site's epsilon in the same run if the site had one more link; None if it has all links.
+    rows : the site's epsilon in the same run if the site had twice as many rows.
+    noise : the factor by which the site's noise could change, within the same budget, if the site had twice
+        as many rows.
     counted : the unit of `samples`: "rows" or "persons".
     """
 
@@ -186,17 +188,17 @@ class Price:
     counted: str = "rows"
 
     def sentence(self) -> str:
-        """The price as a few sentences."""
+        """A text about the site and its price."""
         link = (
             "The site is linked to every other site already."
             if self.edge is None
-            else f"With one more link the run would cost {format_cost(self.edge)}."
+            else f"With one more link, its epsilon would be {format_cost(self.edge)}."
         )
         return (
             f"Site {self.site} ({self.samples:,} {self.counted}, degree {self.degree}) sets the price of "
             f"the run: epsilon {format_cost(self.epsilon)}. It adds {self.share:.0%} of the noise in the "
-            f"average. {link} With twice the {self.counted} the run would cost {format_cost(self.rows)}, or "
-            f"the same epsilon with {self.noise:.2g} times the noise."
+            f"average. {link} With twice the {self.counted}, its epsilon would be {format_cost(self.rows)}, "
+            f"or its noise could be {self.noise:.2g} times as large at the same epsilon."
         )
 
 
@@ -249,7 +251,7 @@ class Plan:
 
     @cached_property
     def price(self) -> Price | None:
-        """The site that needs the most noise, and what would lower it; None if all sites add equal noise."""
+        """The site that needs the most noise, and what would lower it; None if all add the same noise."""
         return None if self.find_price is None else self.find_price()
 
     def sentence(self) -> str:

@@ -1,4 +1,4 @@
-"""Search for the shapes with the smallest forecast excess loss, one for every number of rounds.
+"""Search for the shape with the smallest forecast excess loss, for every number of rounds.
 
 The forecast is a closed form for the excess loss of the released average. Take an eigenvector of the Hessian
 with eigenvalue h, divide everything by C, and let kappa = 2 eta V. If a site received the mean of the
@@ -9,8 +9,8 @@ network, its component f(t) along the eigenvector in round t would satisfy
 without the dual variables, which cancel in the sum over the network. This equation is linear, so the bias and
 variance of the average follow from the eigenvalues. If all sites are alike, their mean follows a noisy
 proximal point method, for which few rounds are enough. T rounds at T kappa have the same effect on directions
-of small h as one round at kappa, with the same noise. They pay less for the Jacobian, whose privacy cost
-depends on kappa.
+of small h as one round at kappa, with the same noise. The T rounds pay less for the Jacobian, whose privacy
+cost decreases as kappa grows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def search(
     rounds: Sequence[int] = ROUNDS,
     balanced: Sequence[bool] = (False,),
 ) -> Ranked:
-    """(forecast, best shape) for every number of rounds, kind of noise and balance; best first."""
+    """(forecast, best shape) for every number of rounds, kind of noise and `balanced`, best first."""
     found = []
     for T in rounds:
         for noise in noises:
@@ -62,12 +62,15 @@ def stable_digits(score: float) -> float:
 
 
 def _best(scores: Array) -> int:
-    """The index of the smallest score; the first if several are equal."""
+    """The index of the smallest score; the first index if several scores are equally small."""
     return int(np.argmin([stable_digits(score) for score in scores.tolist()]))
 
 
 def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
-    """The shapes, best first. But of the shapes within `slack` of the best, the shortest run comes first."""
+    """The shapes, best forecast first, except for the first shape.
+
+    The first shape has the fewest rounds of all whose forecast is at most `slack` times the best.
+    """
     if not ranked:
         return []
     good = [shape for score, shape in ranked if score <= slack * ranked[0][0]]
@@ -76,8 +79,10 @@ def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
 
 
 def _grid(network: PlannedNetwork, run: RunFacts, shape: RunShape) -> list[RunShape]:
-    """A coarse grid of shapes. At the smallest pull, the bend of a sample (its effect on the Jacobian) is
-    about 2."""
+    """A coarse grid of shapes.
+
+    At the smallest pull, the bend of a sample (its effect on the Jacobian) is about 2.
+    """
     lightest = float(np.min(network.pulls(shape) * network.samples))
     low = max(run.loss.curvature_bound, 1e-3) / lightest / 2
     return [
@@ -117,7 +122,7 @@ def _neighbours(shape: RunShape, step: float) -> list[RunShape]:
 def forecast(
     network: PlannedNetwork, run: RunFacts, shapes: Sequence[RunShape], spectrum: tuple[Array, Array]
 ) -> Array:
-    """The forecast excess loss of each shape; inf if no noise is enough. All shapes have equal rounds."""
+    """The forecast excess loss of each shape (all of equal rounds); inf if no amount of noise is enough."""
     groups = network.groups
     growth = np.stack([shape.growth ** np.arange(shape.rounds) for shape in shapes])[:, None, :]
     start = np.stack([network.pulls(shape)[groups.site] for shape in shapes])

@@ -23,7 +23,7 @@ class RunShape:
     pull : the mean over the sites of kappa(1) = 2 eta(1) V / C, which pulls a site's model to its neighbours.
     growth : the penalty grows by this factor each round: eta(t) = eta(1) growth^(t-1).
     tilt : noise / penalty is multiplied by this factor each round.
-    balanced : True if eta_i V_i B_i is the same at every site; False if eta_i itself is.
+    balanced : True if eta_i V_i B_i is the same at every site; False if eta_i is the same at every site.
     """
 
     rounds: int
@@ -48,7 +48,7 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlannedNetwork:
-    """The inputs of a plan: B_i, the degrees V_i, the budget, C, and rho (None: the planner chooses it)."""
+    """The inputs of a plan: samples B_i, degrees V_i, the budget, C, and rho (None: the planner chooses)."""
 
     samples: NDArray[np.int64]
     degrees: NDArray[np.int64]
@@ -62,7 +62,7 @@ class PlannedNetwork:
 
     @property
     def uneven(self) -> bool:
-        """Whether samples times degree differs so much that one penalty cannot suit all sites."""
+        """Whether B_i V_i differs so much between sites that one penalty cannot suit all of them."""
         size = self.samples * self.degrees
         return bool(size.max() > 2 * size.min())
 

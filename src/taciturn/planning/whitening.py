@@ -1,4 +1,4 @@
-"""Whitened coordinates for penalty perturbation: whether a plan may use them, and the proxy rows in them."""
+"""Whitened coordinates for penalty perturbation: whether a plan may use them, and whitened proxy rows."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def whole_strength(request: PlanRequest) -> Strength:
 
 
 def raw_reason(request: PlanRequest) -> str:
-    """Why penalty perturbation cannot use whitened coordinates here; empty if it can."""
+    """Why penalty perturbation cannot use whitened coordinates for this request; empty if it can."""
     if request.budget.delta == 0:
-        return "moments of the rows are never pure, and delta is 0"
+        return "delta is 0, but releases of moments of the rows need a positive delta"
     if request.outputs > 1:
         return "every class would have to release separate moments"
     if request.data_norm not in (None, 1.0):
@@ -47,11 +47,12 @@ def raw_reason(request: PlanRequest) -> str:
 def may_whiten(request: PlanRequest) -> bool:
     """Whether the plan may use whitened coordinates; raises if they are requested but impossible.
 
-    By default they need effort "full": on whitened rows the closed-form forecast often prefers a poor shape.
+    By default a plan uses them only with effort "full": on whitened rows the closed-form forecast often
+    prefers a poor shape.
     """
     reason = raw_reason(request)
     if request.whiten and reason:
-        raise ParameterError(f"`whiten` must be None or False here; got True: {reason}.")
+        raise ParameterError(f"`whiten` must be None or False for this run; got True: {reason}.")
     if request.whiten is not None or reason or not request.choose:
         return bool(request.whiten)
     usual = request.noise != "norm" and request.effort != "quick"
@@ -65,16 +66,17 @@ def planned_moments(request: PlanRequest) -> tuple[float, SumTables]:
 
 
 def left_budget(budget: EpsilonBudget, mu: float) -> EpsilonBudget:
-    """An estimate of the budget left after moments of cost mu; used to choose a shape, not to charge."""
+    """An estimate of the budget that is left after moments of cost mu. It serves to choose a shape only."""
     whole = gaussian_mu(budget.epsilon, budget.delta)
     left = gaussian_epsilon(np.sqrt(np.maximum(whole**2 - mu**2, 0.0)), budget.delta)
     return EpsilonBudget(tuple(np.maximum(left, 1e-12).tolist()), budget.delta)
 
 
 def whitened_proxy(proxy: Proxy, tables: SumTables, seed: int) -> Proxy:
-    """The public rows in whitened coordinates, which are learnt from moments as noisy as in the run.
+    """The public rows in whitened coordinates, which are learnt from moments as noisy as those in the run.
 
-    The moments are rounded first: their last bits depend on the BLAS, and could change the coordinates a lot.
+    The moments are rounded first: their last bits depend on the BLAS library, and could change the
+    coordinates a lot.
     """
     program = tables.program
     rows = LocalObjective(
