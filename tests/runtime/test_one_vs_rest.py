@@ -48,7 +48,7 @@ def test_an_output_too_many_is_never_released(problem, ring):
 
 def test_outputs_of_other_facts_are_refused_before_they_are_charged(problem, ring):
     one, other = setups(problem, ring, 2)
-    with pytest.raises(ParameterError, match="one differs"):
+    with pytest.raises(ParameterError, match="two differ"):
         run_charged([one, replace(other, options=replace(other.options, tol=1e-3))])
 
 

@@ -1,1 +1,1 @@
-"""Privacy audits: measured lower bounds on epsilon, and the attack of the paper."""
+"""Privacy audits: measured lower bounds on epsilon, and the reconstruction attack of the paper."""

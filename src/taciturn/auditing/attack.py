@@ -1,21 +1,21 @@
 """run_attack: the attack in appendix E of the paper, which reconstructs one record from all broadcasts.
 
-The observer knows all records of a site except one, every broadcast, and theta. With u = 1/(2 eta V), the
-optimality condition of round t is
+The observer knows all records of a site except one, every broadcast, and theta. The site has V neighbours and
+B records, and e(t) is its noise. With u = 1/(2 eta V), the optimality condition of round t is
 
     e(t) - u (C/B) p(t) v = u A(t) + B(t),     v = y x and p = |L'| of the unknown record
     A = -2 lam - grad O(f) over the known records,     B = (V f(t-1) + heard(t-1)) / (2 V) - f(t)
 
-The observer can compute the right side, except for u if eta is secret. In the mean over rounds the noise
-cancels, and v remains, up to a factor. Four observers use different values of eta:
+The observer can compute the right side, except for u if eta is secret. In the mean over many rounds the noise
+nearly cancels, and v remains, up to a factor. Four observers use different values of eta:
 
     known       the true eta_i(t), as if it were public
     constant    the dual step as a guess of eta in every round
     estimated   the most likely eta of each round: one unknown and d equations
     geometric   the most likely eta of each round, smoothed to a geometric schedule
 
-Without noise the last two observers alternate: an estimate of the record gives a better eta, and that gives a
-better estimate of the record. With noise this alternation would only fit the noise.
+Without noise the last two observers alternate: an estimate of the record gives a better eta, and this eta
+gives a better estimate of the record. With noise this alternation would only fit the noise.
 """
 
 from __future__ import annotations
@@ -48,10 +48,9 @@ def residual(u: ArrayLike, A: Array, B: Array) -> Array:
 
 
 def direction(residuals: Array, weights: Array) -> Array:
-    """The unit vector along minus the sum over rounds of weight times residual.
+    """The unit vector in the direction of -(sum over rounds of weight times residual).
 
-    `residuals` has shape (rounds, ..., d).
-    The best weights are u / var(e).
+    `residuals` has the shape (rounds, ..., d). The best weights are u / var(e), for noise e.
     """
     total = -np.sum(weights[..., None] * residuals, axis=0)
     length = np.linalg.norm(total, axis=-1, keepdims=True)
@@ -71,8 +70,8 @@ def estimate_u(
 
     The estimate maximises ln p_noise(u A + B) + sum ln(1 + u m), where m are the eigenvalues of O'' at the
     known records, (..., d). The second term is the Jacobian; without it the estimate is too small. `scale` is
-    the scale of the noise. Without noise (noise "none") the smallest residual is taken, and `scale` has no
-    effect. The search covers 8 decades around `centre`.
+    the scale of the noise. Without noise (noise "none") the estimate is the u with the smallest residual, and
+    `scale` and `centre` have no effect. With noise, the search covers 8 decades around `centre`.
     """
     AA, AB, BB = (np.sum(x * y, axis=-1) for x, y in ((A, A), (A, B), (B, B)))
     if noise == "none":
@@ -118,14 +117,16 @@ _TURNS = 3  # how often the estimates of eta and of the record alternate
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """The findings of each observer after some rounds; arrays are (observers, rounds, repeats, records).
+    """The estimates of each observer; arrays have the shape (observers, rounds, repeats, records).
 
-    observers, rounds : the names of the observers, and the rounds after which they estimate: the first axes.
+    observers, rounds : the first two axes: the names of the observers, and the rounds after which they
+        estimate the records.
     cosine : the cosine between the estimate and y x of the record.
     label : whether the record's label was recovered.
-    eta_ratio : the observer's eta in the last of these rounds, divided by the true eta.
+    eta_ratio : the observer's eta in the last round before the estimate, divided by the true eta.
     chance : E|cos| of a random direction.
-    prior, prior_label : cosine and label of the guess that needs no attack, the mean of the known y x.
+    prior, prior_label : what a guess without an attack achieves: the mean cosine of the mean of the site's
+        y x, and the share of records that have the site's most frequent label.
     """
 
     observers: tuple[str, ...]
@@ -138,7 +139,9 @@ class AttackResult:
     prior_label: float
 
     def table(self) -> list[dict[str, Any]]:
-        """One row per observer and number of rounds: mean and range of the cosine, share of labels found."""
+        """One row per observer and number of rounds, with the mean cosine, its quantiles, and the share of
+        labels that were recovered.
+        """
         rows: list[dict[str, Any]] = []
         for i, name in enumerate(self.observers):
             for j, t in enumerate(self.rounds):
@@ -173,15 +176,16 @@ def run_attack(
     seed: int = 0,
     tol: float = 1e-8,
 ) -> AttackResult:
-    """Run `method`, then reconstruct records of a site, each from all broadcasts and its other records.
+    """Run `method`, then reconstruct each record from all broadcasts and the other records of its site.
 
     Parameters
     ----------
-    method : `MADMM` or `ADMM`, without noise, or `PenaltyPerturbation` or `DualPerturbation`.
+    method : `MADMM` or `ADMM`, which add no noise; `PenaltyPerturbation` or `DualPerturbation`.
     site, records : the attacked site, and which of its records are attacked, one at a time.
-    labels : the site's y; may be left out if all features are at least 0, since the signs of y x then give y.
-    at : the numbers of rounds after which to estimate; by default 1, 2, 5, 10, 20, 50, ... and all.
-    observers : which observers attack; see the module.
+    labels : the site's y. If all features are at least 0, `labels` may be left out: the signs of y x give y.
+    at : the numbers of rounds after which to estimate; by default 1, 2, 5, 10, 20, 50, ... and all rounds.
+    observers : which observers attack: "known", "constant", "estimated" or "geometric", as explained at the
+        top of this module.
     """
     graph = Graph.of(graph, problem.n)
     tables = method.tables(problem.n, rounds)
@@ -208,11 +212,11 @@ def run_attack(
 
 def _check_exact(tables: Tables) -> None:
     if tables.on_output:
-        raise ParameterError("`method` must release its minimisers without primal noise and output noise.")
+        raise ParameterError("`method` must release its minimisers without primal or output noise.")
 
 
 def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
-    """The rounds after which to estimate: the given ones, or 1, 2, 5, 10, 20, 50, ... and the last."""
+    """The rounds after which to estimate: those in `at`, or 1, 2, 5, 10, 20, 50, ... and the last round."""
     if at is not None:
         looks = tuple(checks.whole("at", t, least=1) for t in at)
         if max(looks) > rounds:
@@ -223,7 +227,7 @@ def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
 
 
 class _Observation:
-    """Quantities that the observer computes from the broadcasts; they do not depend on its guess of eta."""
+    """What the observer computes from the broadcasts without a guess of eta."""
 
     def __init__(
         self,
@@ -277,7 +281,7 @@ class _Observation:
         return np.full_like(self.true_u(), 1 / (2 * self.tables.theta[0] * self.V))
 
     def estimated_u(self, t: int, record: Array | None = None) -> Array:
-        """The most likely u in rounds 1..t, (t, repeats, records), given an estimate of the record."""
+        """The most likely u in rounds 1..t, (t, repeats, records); `record` is an estimate of the record."""
         noise, A, B = self.tables.noise, self.A[:t], self.B[:t]
         if record is not None:  # the part along the record says nothing about eta
             A, B = (x - np.sum(x * record, axis=-1, keepdims=True) * record for x in (A, B))
@@ -291,7 +295,7 @@ class _Observation:
         )
 
     def record(self, u: Array) -> Array:
-        """The estimate of each record, a unit vector, from these u, (repeats, records, d)."""
+        """The estimates of all records from these u, as unit vectors, (repeats, records, d)."""
         t = len(u)
         return direction(residual(u, self.A[:t], self.B[:t]), u / self.spread[:t] ** 2)
 
@@ -312,7 +316,7 @@ def _before(values: Array) -> Array:
 
 
 def _estimate_records(seen: _Observation, names: tuple[str, ...], looks: tuple[int, ...]) -> AttackResult:
-    """Every observer's estimate after each of these rounds."""
+    """The estimates of every observer after each of the rounds in `looks`."""
     shape = seen.A.shape[1:-1]
     mean_row = (seen.y[:, None] * seen.Z).mean(axis=0)
     found = np.empty((3, len(names), len(looks), *shape))

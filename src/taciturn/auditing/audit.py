@@ -1,8 +1,8 @@
 """audit: a lower bound on epsilon from many runs, compared with the certified upper bound.
 
-Every run goes through the real node loop, solver and sampler. A measured epsilon above the certified one
-proves that the code does not match the theory. A measured epsilon below it proves only that no event tried
-here shows a mismatch.
+Every run goes through the real node loop, solver and sampler. If the measured epsilon is above the certified
+epsilon, the code does not match the theory. If it is below, this proves only that none of the events that
+were tried shows a mismatch.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _LARGE = 700.0  # exp of a larger number overflows
 
 
 class OneStream:
-    """All draws of an audit from one generator, which has a secret random key, or a seed to be reproducible.
+    """Makes all draws of an audit from one generator with a secret random key, or with a seed.
 
-    A real site uses a fresh key for every draw. An audit makes millions of draws, and independent draws are
-    enough.
+    A real site uses a fresh key for every draw. An audit makes millions of draws, and needs only
+    that they are independent.
     """
 
     simulated: ClassVar[bool] = True
@@ -58,9 +58,9 @@ class WholeStream(OneStream):
 
 @dataclass(frozen=True)
 class AuditResult:
-    """One case: the certified epsilon, and the largest lower bound on epsilon that its runs prove.
+    """The result of one case: the certified epsilon, and the lower bound on epsilon that its runs prove.
 
-    `ratio` says whether the computed density matches the sampler; None if the density is not exact.
+    `ratio` shows whether the computed density matches the sampler; None if the density is not exact.
     """
 
     case: str
@@ -70,12 +70,12 @@ class AuditResult:
     certified: float
     measured: Measurement
     ratio: MeanRatio | None
-    mu: float | None = None  # the measured mu; None unless all noise is Gaussian
+    mu: float | None = None  # the lower bound on mu that the runs prove; None unless all noise is Gaussian
     certified_mu: float | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether no measured bound exceeds the certified one, and the density matches the sampler."""
+        """Whether no measured bound exceeds its certified bound, and the density matches the sampler."""
         dense = self.ratio is None or self.ratio.holds
         within = self.mu is None or self.certified_mu is None or self.mu <= self.certified_mu
         return self.measured.epsilon <= self.certified and within and dense
@@ -103,7 +103,7 @@ class AuditResult:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """The results of all cases, whether all passed, and the result as a sentence."""
+    """The results of all cases, with a summary: whether all passed, and a sentence."""
 
     results: tuple[AuditResult, ...]
     confidence: float
@@ -115,7 +115,7 @@ class AuditReport:
         return all(result.passed for result in self.results)
 
     def sentence(self) -> str:
-        """The result as text."""
+        """The summary of all results as text."""
         runs = sum(2 * result.runs for result in self.results)
         failed = [result for result in self.results if not result.passed]
         doubt = f"{1 - self.confidence:.1g}"
@@ -123,7 +123,7 @@ class AuditReport:
             nearest = max(self.results, key=lambda result: result.measured.epsilon / result.certified)
             return (
                 f"In {runs:,} runs on worst-case neighbouring data no event proved more than the certified "
-                f"epsilon. The nearest was {nearest.case!r}: measured at least "
+                f"epsilon. The case nearest to its bound was {nearest.case!r}: measured at least "
                 f"{format_at_least(nearest.measured.epsilon)}, certified {format_cost(nearest.certified)} "
                 f"(each bound is wrong with probability at most {doubt})."
             )
@@ -132,7 +132,7 @@ class AuditReport:
             mean = math.nan if failed[0].ratio is None else failed[0].ratio.mean
             return (
                 f"The density of {failed[0].case!r} does not match its sampler: the mean ratio is "
-                f"{mean:.4g}, not 1. Do not trust the bound before this is explained."
+                f"{mean:.4g}, not 1. Do not trust its measured bound before this is explained."
             )
         worst = max(above, key=lambda result: result.measured.epsilon - result.certified)
         return (
@@ -165,9 +165,9 @@ def audit(
     ----------
     cases : which releases to audit; by default every method and kind of noise, each with settings under which
         its bound is nearly tight.
-    runs : the number of runs on each of the two data sets of a case. One half of the runs chooses the event,
-        the other half counts it. Some cases make four times as many runs.
-    confidence : the probability, for each case, that the measured bound is below the true epsilon.
+    runs : the number of runs on each of the two data sets of a case. One half of the runs serves to choose an
+        event, the other half to count it. Some cases make four times as many runs.
+    confidence : in each case, the measured bound is at most the true epsilon with at least this probability.
     seed : None draws from a secure source, as a real site does; a number makes the audit reproducible.
     progress : whether to show a progress bar; None shows it on a terminal only.
 
@@ -203,7 +203,7 @@ def _streams(case: Case | SumsCase, seed: int | None, number: int) -> Streams:
 
 
 def default_cases() -> tuple[Case | SumsCase, ...]:
-    """Each way in which a site makes a release, with settings under which its bound is nearly tight."""
+    """One case for each way in which a site makes a release. In most of them the bound is nearly tight."""
     whitened = (whitened_penalty_case(), moments_case(), whitened_case())
     return (*admm_cases(), masked_case(), *whitened, regression_case())
 
@@ -213,7 +213,7 @@ def audit_case(
 ) -> AuditResult:
     """Run one case on both data sets, compute every score, and certify the charges that were made.
 
-    A case whose runs are quick makes `case.more` times as many, because more runs give a tighter lower bound.
+    A case makes `case.more` times `runs` runs: more runs, if they are quick, give a tighter lower bound.
     """
     runs *= case.more
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
@@ -244,7 +244,7 @@ def audit_case(
 def _observe(
     case: Case, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger
 ) -> tuple[dict[str, tuple[Array, Array]], Array | None]:
-    """Every score on the old and the new data, and ln p_old / p_new, (2, runs), or None if not exact."""
+    """(scores on the old and the new data, ln p_old / p_new as (2, runs), or None if it is not exact)."""
     charge: Charging | None
     charge, before = later_rounds(case, runs, streams, ledger)
     lean, log_ratios = np.zeros_like(before), np.zeros_like(before)

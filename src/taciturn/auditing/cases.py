@@ -1,8 +1,8 @@
 """Worst cases for an audit: two neighbouring data sets at one site, and a neighbour who is the attacker.
 
-A site has one neighbour, the observer, who knows every other record and chooses its own messages. All records
-except one are x = 0, like an invalid row. They add no curvature, so the replaced record has the largest
-effect.
+The two data sets differ in one record. The site's only neighbour, the observer, knows all other records and
+chooses its own messages. All other records are x = 0, like an invalid row. They add no curvature, so the
+replaced record has the largest effect.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from ..privacy.noise import GaussianNoise, NormNoise
 Score = Callable[[Array], Array]
 SITES = 2  # the site and the observer
 _ETA, _B = 2.5, 10
-_D = 1.0 / (_ETA * _B)  # how far the noise moves under _ETA if one of _B records is replaced by its opposite
+_D = 1.0 / (_ETA * _B)  # how far the noise moves at penalty _ETA if one of _B records changes its sign
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """One site's run on either of two neighbouring data sets, and the messages of the observer.
 
-    old, new : the record in the old data set, and the record that replaces it in the new one; each has norm
-        at most 1.
-    labels : the record's label, old and new, in each of the K problems that one-vs-rest makes of it.
-    samples : B; the other B - 1 records are 0.
+    old, new : the record in the old data set, and the record that replaces it in the new data set; each has
+        norm at most 1.
+    labels : the label of the record, in both data sets, in each of the K problems of one-vs-rest.
+    samples : B, the number of records; the other B - 1 records are 0.
     messages : the messages of the neighbour, t = 0 .. rounds, (rounds + 1, d); zeros by default.
     delta : the delta at which epsilon is compared.
-    scores : further scores that the observer tries: functions of a transcript (rounds, runs, K d). A larger
-        score means that the old data are more likely.
+    scores : additional scores that the observer tries: functions of a transcript (rounds, runs, K d). A
+        larger score means that the old data are more likely.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Case:
 
 
 def admm_cases() -> tuple[Case, ...]:
-    """Each way in which ADMM makes a release, with settings under which its bound is nearly tight."""
+    """One case for each way in which ADMM makes a release, most with a nearly tight bound."""
     penalty = gaussian_case(), norm_case(), logistic_case(), bend_case(), covered_case()
     return *penalty, dual_case(), outputs_case(), primal_case(), whole_case(), fine_case()
 
@@ -123,12 +123,12 @@ def gaussian_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
 
 def norm_case(rounds: int = 2, pure: float = 2.0) -> Case:
-    """The same records with norm noise in one dimension, where its pure bound is nearly tight."""
+    """The records of `gaussian_case` with norm noise in one dimension: the pure bound is nearly tight."""
     return _opposite("penalty, norm", _penalty(NormNoise(rate=pure / (rounds * _D))), rounds)
 
 
 def logistic_case(shift: float = 1.0) -> Case:
-    """Records 150 degrees apart, and a neighbour who moves the model to where both are misclassified."""
+    """Records 150 degrees apart. The neighbour moves the model to where both records are misclassified."""
     x, y = math.cos(math.radians(75.0)), math.sin(math.radians(75.0))
     return Case(
         name="penalty, Gaussian, logistic",
@@ -187,8 +187,7 @@ def dual_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
 
 def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
-    """One-vs-rest: the site solves K problems and releases all of them; in each the old and new record differ
-    most.
+    """One-vs-rest: the site releases the models of K problems. In each, the two records differ most.
 
     `shift` is the distance, in standard deviations, that all problems together move the noise.
     """
@@ -199,13 +198,13 @@ def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
 
 
 def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Case:
-    """Noise on the broadcast vector, from which the site must continue. eta = ratio theta."""
+    """Noise on the broadcast vector, from which the site must continue; eta is `ratio` times theta."""
     method = PrimalPerturbation(_ETA, _gaussian(rounds, shift), dual_step=_ETA / ratio)
     return _opposite("primal, Gaussian", method, rounds)
 
 
 def _gaussian(releases: int, shift: float) -> GaussianNoise:
-    """Noise of such a size that all releases together move it by `shift` standard deviations."""
+    """Noise of such a size that the releases together move by `shift` standard deviations of it."""
     return GaussianNoise(std=_D * math.sqrt(releases) / shift)
 
 

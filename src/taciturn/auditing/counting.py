@@ -1,12 +1,13 @@
 """Measured lower bounds on epsilon, from counts of events in many runs on two neighbouring data sets.
 
 If a run is (epsilon, delta) private then, for every event S, P_old(S) <= e^epsilon P_new(S) + delta. So an
-event counted more often on the old data than on the new one proves
+event that is counted more often on the old data than on the new data proves
 
     epsilon >= ln( (low(P_old(S)) - delta) / high(P_new(S)) )
 
-however the event was chosen. One half of the runs chooses the score, the side and the threshold of S;
-the other half, with exact binomial bounds (Clopper and Pearson, 1934), gives the number.
+if the event was chosen independently of these counts. One half of the runs serves to choose the score, the
+side and the threshold of S. The counts of the other half, with exact binomial bounds low and high (Clopper
+and Pearson, 1934), give the lower bound on epsilon.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ _THRESHOLDS = 200  # the number of thresholds that are tried on the first half o
 class Measurement:
     """A lower bound on epsilon that holds with probability `confidence`, and the counts that prove it.
 
-    score, threshold : they define the event.
-    side : the data set, "old" or "new", on which the event happened more often.
-    often, seldom : how many of the `runs` runs had the event, on the data set `side` and on the other one.
+    score, threshold : the event is that this score is above the threshold (below it if `side` is "new").
+    side : the data set, "old" or "new", on which the event should happen more often.
+    often, seldom : how many of the `runs` runs had the event, on the data set `side` and on the other data
+        set.
     """
 
     epsilon: float
@@ -57,9 +59,9 @@ class Measurement:
 
 @dataclass(frozen=True)
 class MeanRatio:
-    """The mean of p_new / p_old over runs on the old data: 1 if the density matches the sampler.
+    """An estimate of the mean of p_new / p_old on the old data: 1 if the density matches the sampler.
 
-    The error of the mean exceeds `margin` with at most the audit's error probability.
+    The error of the estimate exceeds `margin` with probability at most 1 - (confidence of the audit).
     """
 
     mean: float
@@ -94,7 +96,7 @@ def measure(
 ) -> Measurement:
     """The lower bound on epsilon that the scores prove.
 
-    scores : the name of each score -> its values in the runs on the old data, and on the new data.
+    scores : maps the name of each score to its values in the runs on the old data, and on the new data.
 
     A larger score should mean that the old data are more likely. Runs must be independent, with equal
     numbers on both sides.
@@ -126,7 +128,7 @@ def measure(
 
 
 def measure_mu(scores: Mapping[str, tuple[Array, Array]], *, confidence: float = 1 - 1e-6) -> float:
-    """A lower bound on mu for runs that are mu-GDP.
+    """A lower bound on mu for runs that are mu-GDP (mu-Gaussian differentially private).
 
     If a run is mu-GDP then Phi^-1(P_old(S)) - Phi^-1(P_new(S)) <= mu for every event S. This bound can use
     events of medium probability, which counting measures far more precisely than the rare events that a bound
@@ -152,12 +154,12 @@ def measure_mu(scores: Mapping[str, tuple[Array, Array]], *, confidence: float =
 
 
 def mean_ratio(old: Array, new: Array, *, confidence: float = 1 - 1e-6, most: float = math.inf) -> MeanRatio:
-    """The mean of min(w, M) on the old data plus the mean of (1 - M/w)+ on the new data: it must be 1.
+    """The mean of min(w, M) on the old data plus the mean of (1 - M/w)+ on the new data. It should be 1.
 
     w = p_new / p_old; `old` and `new` contain ln w for the runs on each data set. The part of E_old[w] that
     min(w, M) leaves out is exactly E_new[(1 - M/w)+]. So both parts are bounded, and the margin is valid
     whatever the tails of w are (empirical Bernstein bounds on four tails; Maurer and Pontil, 2009). M is
-    `most`, a bound on w, but at most sqrt(n)/8. It is fixed before the runs.
+    `most`, a bound on w, but at most sqrt(n)/8 (or 2 if that is larger). M is fixed before the runs.
     """
     M = min(most, max(2.0, math.sqrt(len(old)) / 8))
     with np.errstate(over="ignore"):
@@ -177,18 +179,18 @@ def _bernstein(values: Array, most: float, tail: float) -> float:
 def _check_counts(name: str, old: Array, new: Array) -> tuple[Array, Array]:
     if old.ndim != 1 or old.shape != new.shape or len(old) < 4:
         raise ParameterError(
-            f"`scores[{name!r}]` must be two arrays of one length, at least 4; got {old.shape}, {new.shape}."
+            f"`scores[{name!r}]` must be two arrays of equal length >= 4; got {old.shape} and {new.shape}."
         )
     if np.isnan(old).any() or np.isnan(new).any():
-        raise ParameterError(f"`scores[{name!r}]` must not hold NaN.")
+        raise ParameterError(f"`scores[{name!r}]` must not contain NaN.")
     return old, new
 
 
 def _best(old: Array, new: Array, side: str, delta: float, confidence: float) -> tuple[float, float]:
-    """The threshold that gives the largest lower bound on these runs, and that bound.
+    """(bound, threshold): the largest lower bound on these runs, and the threshold that gives it.
 
-    A threshold is tried only if, on the other data set, either no run or at least 16 runs pass it. A
-    threshold that only a few of those runs pass may look good by chance.
+    A threshold is tried only if no run, or at least 16 runs, on the data set that is not `side` pass it. A
+    threshold that only a few of these runs pass may look good by chance.
     """
     n = len(old)
     ranks = np.unique(np.append(np.geomspace(min(16, n - 1), n - 1, _THRESHOLDS).astype(np.intp), 0))
@@ -200,7 +202,7 @@ def _best(old: Array, new: Array, side: str, delta: float, confidence: float) ->
 
 
 def _counts(old: Array, new: Array, thresholds: Array, side: str) -> NDArray[np.int64]:
-    """(often, seldom) for every threshold: scores above it for side "old", below it for "new"."""
+    """(often, seldom) for every threshold: counts of scores above it for side "old", below it for "new"."""
     if side == "old":
         return np.stack(
             [len(part) - np.searchsorted(np.sort(part), thresholds, "right") for part in (old, new)]

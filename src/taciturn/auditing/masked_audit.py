@@ -1,9 +1,9 @@
 """An audit of masked sums: uneven sites, and colluding sites that see all messages before they send theirs.
 
-The last sites collude with the observer. They know the masks they share, wait for the honest messages of each
-round and compute the honest sum. Then they choose their own messages so that the total has the value they
-want: they keep the descent where the record has the largest effect. The real node computes every honest
-message: share, grid, noise, masks, charge.
+The last sites collude with the observer. They know the masks that they share with honest sites, wait for the
+honest messages of each round and compute the sum of the honest sites. Then they choose their own messages so
+that the total has the value they want: they keep the descent where the record has the largest effect. The
+real node computes every honest message, with its share, grid, noise, masks and charge.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class SumsCase(ABC):
     """A run of several sites on either of two neighbouring data sets, which differ in one record of site 0.
 
     samples : the number of records of each site.
-    old, new : the value of that record in each data set.
-    colluders : the number of sites that collude with the observer (the last sites); the method may assume
-        another number.
+    old, new : the value of the differing record in each data set.
+    colluders : the number of sites that collude with the observer (the last sites); the method may assume a
+        different number.
     delta : the delta at which epsilon is compared.
     more : the factor on the number of runs.
     """
@@ -65,16 +65,16 @@ class SumsCase(ABC):
         """The run, without its rows."""
 
     def tables(self) -> SumTables:
-        """Every number of the run."""
+        """All sums of the run, with their bounds and noise."""
         return self.prepared().tables
 
     @abstractmethod
     def rows(self, site: int, record: float) -> Any:
-        """The rows of a site when site 0 holds this record."""
+        """The rows of a site if site 0 has this record."""
 
     @abstractmethod
     def total(self, tables: SumTables, t: int, runs: int) -> Message:
-        """The total of round t as the colluders change it, (runs, length)."""
+        """The total that the colluders bring about in round t, (runs, length)."""
 
     def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf:
         """The share of a site in each sum, if site 0 has this record."""
@@ -92,7 +92,7 @@ class SumsCase(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedCase(SumsCase):
-    """Masked descent in one dimension; all records except the replaced one are 0, like an invalid row.
+    """Masked descent in one dimension. All records except the replaced record are 0, like an invalid row.
 
     pull : the mean gradient that the colluding sites make all sites see; 0 keeps the descent at its start.
     loss : the loss that is minimised.
@@ -131,7 +131,7 @@ class _Seen(NamedTuple):
 
 
 def masked_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
-    """Three uneven sites, of which one colludes, and two informative rounds: the bound is nearly tight."""
+    """Three uneven sites, one of which colludes, and two informative rounds: the bound is nearly tight."""
     return MaskedCase(
         name="masked sums, one colluder",
         about="opposite records, smooth hinge, three uneven sites, a colluder who speaks last",
@@ -142,8 +142,10 @@ def masked_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
 
 
 def whitened_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
-    """`masked_case` with whitened descent: the colluders make all moments 0, so that rows are long and are
-    clipped."""
+    """`masked_case` with whitened descent.
+
+    The colluders make all moments 0, so that whitened rows are long and are clipped.
+    """
     return replace(
         masked_case(epsilon, delta),
         name="whitened descent, one colluder",
@@ -157,7 +159,7 @@ def whitened_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
 def masked_scores(
     case: SumsCase, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger | None = None
 ) -> dict[str, tuple[Array, Array]]:
-    """Score -> (runs on the old data, runs on the new). `ledger` records every charge of site 0 once."""
+    """Each score in the runs on the old and on the new data. `ledger` records each charge of site 0 once."""
     tables = case.tables()
     path = _path(case, tables)
     old = _seen(case, case.old, runs, streams[0], path, ledger)
@@ -173,7 +175,7 @@ def masked_scores(
 
 
 def _path(case: SumsCase, tables: SumTables) -> list[Any]:
-    """The point before each round, to which the colluding sites lead every run."""
+    """The state before each round, to which the colluding sites lead every run."""
     states = [tables.program.start(1)]
     for t in range(1, case.rounds):
         states.append(tables.after(states[-1], case.total(tables, t, 1)))
@@ -211,13 +213,13 @@ def _seen(
         seen.opened.append(add_up([*messages, *masks]).view(np.int64))
         seen.sent.append(messages[0])
         if t < case.rounds:
-            total = case.total(tables, t, runs)  # the colluders add the difference to the honest sum
+            total = case.total(tables, t, runs)  # the colluders add what the honest sum lacks
             messages = [one.send(total).message[0] for one in loops]
     return seen
 
 
 def _open(keys: PairKeys, tables: SumTables, t: int, runs: int) -> Message:
-    """The masks of a colluding site in this round; they cancel the masks that it shares with honest sites."""
+    """The masks of a colluding site in this round. They cancel the masks that honest sites share with it."""
     facts = tables.sums[t - 1]
     mask = keys.mask(facts.t, facts.part, (runs, facts.length))
     keys.advance()
@@ -225,8 +227,10 @@ def _open(keys: PairKeys, tables: SumTables, t: int, runs: int) -> Message:
 
 
 def _clean(case: SumsCase, tables: SumTables, path: list[Any]) -> tuple[list[Array], list[Array]]:
-    """For each round, the difference and the mean of the honest sums with the old and the new record, without
-    noise, (length,)."""
+    """(differences, means): in each round, of the honest sums with the old and with the new record.
+
+    The sums have no noise. Each entry has the shape (length,).
+    """
     moved, middle = [], []
     for facts, state in zip(tables.sums, path, strict=True):
         both = []

@@ -1,8 +1,8 @@
 """The observer of an audit. It computes the exact density of a transcript, and the transcript without noise.
 
 A transcript contains everything that a site broadcast, (rounds, runs, d). The observer knows the method, all
-records except one, and the neighbours' messages. So it can compute the site's state from the released
-vectors.
+records except one, and the neighbours' messages. So the observer can compute the site's state from the
+released vectors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..rng import Streams
 from .cases import Case
 
 Charging = Callable[[RoundCharges], None]
-_BATCH = 5_000  # the number of runs at once; more runs would not fit into the processor's cache
+_BATCH = 5_000  # the number of runs that are computed at once; more would not fit into the processor's cache
 
 
 def transcript(
@@ -51,10 +51,11 @@ def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array
 
 
 def log_density(case: Case, objective: LocalObjective, released: Array) -> Array:
-    """ln p(transcript), (runs,): the sum over rounds of ln p_noise(phi(f)) + ln det H for noise in the
-    problem, or of ln p_noise(f - argmin) for noise on the output.
+    """ln p(transcript), (runs,).
 
-    The density is exact without output noise, clipping and rounding. With them it is still a valid score.
+    This is the sum over rounds of ln p_noise(phi(f)) + ln det H for noise in the problem, or of
+    ln p_noise(f - argmin) for noise on the output. The density is exact without output noise, clipping and
+    rounding. With any of these it is still a valid score.
     """
     tables = case.tables()
     total = np.zeros(released.shape[1])
@@ -80,7 +81,7 @@ def noise_of(objective: LocalObjective, f: Array, b: Array, curve: float) -> Arr
 
 
 def log_jacobian(objective: LocalObjective, f: Array, curve: float) -> Array:
-    """ln det H, H = -d phi / d f = I + O''(f) / (2 eta V), for every run."""
+    """ln det H for every run, where H = -d phi / d f = I + O''(f) / (2 eta V)."""
     H = np.repeat(np.eye(f.shape[1])[None], len(f), axis=0)
     H += (objective.rho / curve) * np.eye(f.shape[1]) * objective.regularizer.curvature(f)[:, None, :]
     for part in objective.parts:
@@ -92,8 +93,10 @@ def log_jacobian(objective: LocalObjective, f: Array, curve: float) -> Array:
 
 
 def matched_filter(case: Case, released: Array, old: Array, new: Array) -> Array:
-    """sum_t <r(t) - (old + new)/2, old - new> / var(t): larger if the transcript r is closer to the old path
-    than to the new path."""
+    """sum_t <r(t) - (old + new)/2, old - new> / var(t).
+
+    The score is larger if the transcript r is closer to the old path than to the new path.
+    """
     tables, var = case.tables(), np.zeros(case.rounds)
     for noise, scale in ((tables.noise, tables.scale), (tables.output_noise, tables.output_scale)):
         if noise is not None and scale is not None:

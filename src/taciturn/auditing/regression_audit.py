@@ -2,12 +2,14 @@
 
 A colluding site chooses every total so that one record has the largest effect on the real program. The totals
 determine the coordinates and the bound at which residuals are clipped; the model stays at 0. Both records
-then have the largest norm b of a row, residuals +1 and -1 at the clipping bound, and an angle with cosine c:
+then have the largest norm b of a row, residuals +1 and -1 at the clipping bound, and an angle with cosine c.
+Replacing one record by the other moves the sums:
 
     score      moves by b sqrt(2 + 2c), certified: 2 b sqrt(1.12); it moves most at c = 1
     matrices   move by sqrt(2 - 2c^2), certified: sqrt 2; they move most at c = 0
 
-No pair of records is the worst for both. The largest mu for any c is 0.85 of the certified mu.
+No pair of records is the worst for score and matrices alike. The largest mu for any c is 0.85 of the
+certified mu.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class RegressionCase(SumsCase):
         return method.prepare(network)
 
     def rows(self, site: int, record: float) -> UnitRows:
-        """The rows of a site; all rows except the record are missing."""
+        """The rows of a site. All cells are missing, except for the record of site 0."""
         X = np.full((1, 3), np.nan)
         if site == 0:
             X[0] = record / math.sqrt(2.0), 1.0 / math.sqrt(2.0), record * _Y
@@ -64,8 +66,10 @@ class RegressionCase(SumsCase):
         return np.tile(whole, (runs, 1)).view(np.uint64)
 
     def _wanted(self, kind: str, t: int, length: int) -> Array:
-        """The total that the colluding site chooses: moments that give the cosine, residuals at the clipping
-        bound, and a score of 0."""
+        """The total that the colluding site chooses.
+
+        Moments give the cosine, residuals are at the clipping bound, and the score is 0.
+        """
         values = np.zeros(length)
         if kind == OUTCOME:
             values[[12, 27]] = 0.5  # a spread of 0.375: residuals are clipped at 1

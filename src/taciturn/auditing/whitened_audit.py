@@ -1,7 +1,8 @@
-"""An audit of the paper's method in whitened coordinates: first the moments of the rows, then the rounds.
+"""An audit of the paper's method in whitened coordinates: rounds that release moments, then ADMM rounds.
 
-The observer is the site's only neighbour. It sends last in the rounds of the moments, so it chooses the
-totals and thereby the coordinates. It makes the totals 0, so that rows are long and are clipped to norm 1.
+The observer is the site's only neighbour. It sends last in the rounds that release moments of the rows, so it
+chooses the totals and thereby the coordinates. It makes the totals 0, so that whitened rows are long and are
+clipped to norm 1.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _MOMENTS = 2  # the number of rounds that release moments
 
 @dataclass(frozen=True, eq=False)
 class WhitenedCase(Case):
-    """A case whose method whitens; `rounds` is the number of rounds after the moments."""
+    """A case whose method whitens the rows; `rounds` does not count the rounds that release moments."""
 
     more: int = 4
 
@@ -46,12 +47,12 @@ class WhitenedCase(Case):
         options = RunOptions(tol=self.tol, strict=False)
         found = self.method.prepare(network, self.rounds + _MOMENTS, options)
         if not isinstance(found, PreparedWhitened):
-            raise ParameterError("`method` must whiten its rows to be attacked here; set `whiten`.")
+            raise ParameterError("`method` of a WhitenedCase must whiten its rows; set `whiten`.")
         return found
 
     @cached_property
     def coordinates(self) -> Coordinates:
-        """The coordinates that are computed from the totals."""
+        """The coordinates that all sites compute from the totals."""
         tables = self.prepared.moments.tables
         state = tables.program.start(1)
         for facts in tables.sums:
@@ -60,11 +61,11 @@ class WhitenedCase(Case):
         return found
 
     def raw(self, record: Sequence[float]) -> LocalObjective:
-        """The rows of the site, with this record."""
+        """The objective of the site with this record, before the rows are whitened."""
         return super().objective(record)
 
     def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
-        """The objective of the site after the moments."""
+        """The objective of the site with this record, in whitened coordinates."""
         return whitened_objective(super().objective(record, label), self.coordinates)
 
     def run_facts(self) -> RunFacts:
@@ -74,8 +75,11 @@ class WhitenedCase(Case):
 def later_rounds(
     case: Case, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
 ) -> tuple[Charging, Array]:
-    """(charge, ratio): how the case's rounds are charged, and ln p_old / p_new of the releases before these
-    rounds, (2, runs)."""
+    """(charge, ratio) for the ADMM rounds of a case.
+
+    charge : the function that charges these rounds to the ledger.
+    ratio : ln p_old / p_new of the moments that were released before these rounds, (2, runs).
+    """
     if not isinstance(case, WhitenedCase):
         return ledger.charge_round, np.zeros((2, runs))
 
@@ -105,8 +109,10 @@ class MomentsCase(SumsCase):
 def moments_lean(
     case: WhitenedCase, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
 ) -> tuple[Array, Array]:
-    """ln p_old / p_new of the moments that site 0 releases, for runs on the old data and on the new. The
-    moments are charged once."""
+    """ln p_old / p_new of the moments that site 0 releases, for runs on the old data and on the new data.
+
+    The moments are charged once.
+    """
     for t in range(1, _MOMENTS + 1):
         ledger.charge_round(case.prepared.part(range(1)).charges(t))
     about: Any = {"name": case.name, "about": case.about, "rounds": _MOMENTS}
@@ -115,13 +121,13 @@ def moments_lean(
 
 
 def whitened_penalty_case(shift: float = 1.65, delta: float = 0.2) -> WhitenedCase:
-    """Opposite records: the rounds reveal nearly everything, the moments are the same for both."""
+    """Opposite records have the same moments, so only the ADMM rounds reveal which record was used."""
     like = gaussian_case(shift=shift)
     return _whitened(like, "penalty, Gaussian, whitened", "opposite records, clipped rows", 0.1, delta=delta)
 
 
 def moments_case(mu: float = 1.65, delta: float = 0.2) -> WhitenedCase:
-    """Orthogonal records: the moments reveal nearly everything, the rounds hardly anything."""
+    """Orthogonal records: the moments reveal nearly everything, the ADMM rounds hardly anything."""
     like, about = gaussian_case(shift=0.1), "orthogonal records, moments of the rows"
     records: Any = {"old": (1.0, 0.0), "new": (0.0, 1.0)}
     return _whitened(like, "penalty, moments of the rows", about, mu, delta=delta, **records)

@@ -1,4 +1,4 @@
-"""Checkpoints: states on disk, written atomically, from which a run resumes after a crash."""
+"""Checkpoints: the states of all sites, written to disk atomically. A run resumes from them after a crash."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _STATES = re.compile(r"round(\d+)-sites(\d+)-(\d+)\.npz")
 class Checkpoint:
     """A folder with the newest complete checkpoint of one run.
 
-    Every shard writes the states of its own sites. The driver writes the record and, last, the manifest,
-    which makes the checkpoint valid. The noise of a round is a function of the seed and the round, so a
-    resumed run draws the same noise as the interrupted run.
+    Every shard (a group of sites) writes the states of its own sites. The driver writes the record of losses
+    and accuracies and then the manifest, which makes the checkpoint valid. The noise of a round is a function
+    of the seed and the round, so a resumed run draws the same noise as the interrupted run.
     """
 
     folder: Path
@@ -41,7 +41,7 @@ class Checkpoint:
 
     @classmethod
     def at(cls, folder: str | PathLike[str], every: int) -> Checkpoint:
-        """Checkpoints every `every` rounds: a multiple of 10, because the solver restarts every 10 rounds."""
+        """Checkpoints every `every` rounds, a multiple of 10, because the solver restarts every 10 rounds."""
         if checks.whole("every", every, least=10) % 10:
             raise ParameterError(f"`every` must be a multiple of 10; got {every}.")
         return cls(Path(folder).absolute(), every)
@@ -66,7 +66,7 @@ class Checkpoint:
         return t > 0 and t % self.every == 0
 
     def latest(self, fingerprint: str) -> int:
-        """The round of the newest checkpoint; 0 without a checkpoint. A folder of another run is refused."""
+        """The round of the newest checkpoint; 0 without one. Raises if the checkpoint is of another run."""
         try:
             manifest = json.loads((self.folder / _MANIFEST).read_text(encoding="utf-8"))
             t, found = int(manifest["round"]), manifest["fingerprint"]
@@ -76,8 +76,8 @@ class Checkpoint:
             t, found = 0, None
         if found != fingerprint:
             raise ParameterError(
-                f"`checkpoint` must belong to this run; the one in {self.folder} has other settings, data or "
-                "versions. Use an empty folder."
+                f"`checkpoint` must belong to this run; the checkpoint in {self.folder} has other settings, "
+                "data or versions. Use an empty folder."
             )
         return t
 
@@ -102,7 +102,7 @@ class Checkpoint:
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def finish(self, t: int, fingerprint: str, recorder: Recorder) -> None:
-        """Write the record so far, make round t the newest checkpoint, and delete older checkpoints."""
+        """Write the record of rounds 1..t, make round t the newest checkpoint, delete older checkpoints."""
         history = {} if recorder.history is None else {"history": np.stack(recorder.history[:t])}
         record = {"loss": recorder.loss, "accuracy": recorder.accuracy, "gap": recorder.consensus_gap}
         _write_npz(self._record(t), {**record, **history})
@@ -113,7 +113,7 @@ class Checkpoint:
                 path.unlink(missing_ok=True)
 
     def restore(self, t: int, recorder: Recorder) -> None:
-        """Fill the record up to round t."""
+        """Fill the record of rounds 1..t from the checkpoint."""
         with np.load(self._record(t), allow_pickle=False) as file:
             recorder.loss[:], recorder.accuracy[:] = file["loss"], file["accuracy"]
             recorder.consensus_gap[:] = file["gap"]
@@ -127,8 +127,8 @@ class Checkpoint:
 class ResumedRun:
     """The checkpoints of one run: the round at which the run starts, and the rounds whose states are saved.
 
-    checkpoint : None saves nothing.   start : the round of the newest checkpoint, up to which the record is
-        filled; 0 without a checkpoint.
+    checkpoint : where states are saved; None if the run saves none.
+    start : the round of the newest checkpoint, up to which the record is filled; 0 without a checkpoint.
     """
 
     def __init__(
@@ -142,12 +142,12 @@ class ResumedRun:
             checkpoint.restore(self.start, recorder)
 
     def due(self, t: int) -> Checkpoint | None:
-        """The checkpoint to save the states after round t in; None if no checkpoint is due."""
+        """The checkpoint in which the states after round t are to be saved; None if none is due."""
         due = self.checkpoint is not None and t > self.start and self.checkpoint.due(t)
         return self.checkpoint if due else None
 
     def finish(self, t: int) -> None:
-        """Make round t the newest checkpoint, if one is due. The shards have already written its states."""
+        """If a checkpoint is due, make round t the newest. The shards have already written its states."""
         if (checkpoint := self.due(t)) is not None:
             checkpoint.finish(t, self.fingerprint, self.recorder)
 
@@ -156,7 +156,7 @@ def check_resumable(setup: Setup, checkpoint: object) -> None:
     """Raise if checkpoints are requested for a run that cannot resume from them."""
     if checkpoint is not None and not setup.prepared.resumable:
         raise ParameterError(
-            f"`checkpoint` must be None for {type(setup.method).__name__}: it does not support checkpoints."
+            f"`checkpoint` must be None for {type(setup.method).__name__}, which has no checkpoints."
         )
 
 

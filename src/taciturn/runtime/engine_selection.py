@@ -1,11 +1,11 @@
-"""Choose the engine that should be faster, for engine="auto". The predicted seconds of a run are:
+"""Choose the engine that should be faster, for engine="auto". The predicted seconds for a run are:
 
     local   T (n SITE + (s SMALL + entries ENTRY) / cores)
     ray     start + T (ROUND + (n SITE + s SMALL + entries ENTRY) / shards)
 
 T is the number of rounds, n the number of sites that the general solver solves, s the number of small sites
 (which a kernel solves) times repeats, and entries = rows x features x repeats of all sites. Work in Python
-holds the interpreter's lock, so threads do not make it faster; shards, which are processes, do.
+holds the interpreter's lock, so threads do not make it faster; shards do, because they are processes.
 `docs/scale.md` says how the constants were measured, and `python -m benchmarks.scale` measures them again.
 """
 
@@ -39,11 +39,11 @@ JOIN = 1.5
 
 
 THREADED = 800_000
-"""The least rows x features x repeats of a site for which threads help; with fewer they wait for the lock."""
+"""Threads help if rows x features x repeats of a site is at least this; else they wait for the lock."""
 PASSED = 200_000
-"""The same threshold for methods without a solver, which read the rows once per round."""
+"""The threshold `THREADED` for methods without a solver, which read the rows once per round."""
 SHARED = 2e-3
-"""The least seconds of work in the kernels per round for which several threads share the work."""
+"""Several threads share the work of the kernels if it takes at least this many seconds per round."""
 
 
 def threads_for(setup: Setup) -> int:
@@ -135,7 +135,7 @@ def limited_to(cpus: int) -> Iterator[None]:
 
 
 def _cluster() -> tuple[int, float]:
-    """The CPUs of the cluster that Ray would use, and the seconds to start its workers. Does not load Ray."""
+    """(CPUs of the cluster that Ray would use, seconds to start its workers), without importing Ray."""
     ray = sys.modules.get("ray")
     if ray is not None and ray.is_initialized():
         return max(1, int(ray.cluster_resources().get("CPU", 1))), JOIN

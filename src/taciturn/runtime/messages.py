@@ -15,9 +15,9 @@ from ..methods.loop import Send
 
 
 class Messages:
-    """The messages of the last two rounds. Vectors of neighbours are added up in order of site number.
+    """The messages of the last two rounds. Neighbours' vectors are added up in the order of their numbers.
 
-    sent : for each node, the last round whose message it has sent.
+    sent : for each node, the last round in which it sent a message.
     """
 
     def __init__(self, prepared: PreparedMethod, graph: Graph, cuts: Sequence[range]) -> None:
@@ -51,10 +51,10 @@ class Messages:
         self.sent[k] = t
 
     def heard(self, k: int, t: int) -> Any:
-        """What node k receives in round t: the sums of its neighbours' messages, or the sum of all."""
+        """What node k receives in round t: for each site, the sum of its neighbours' (or of all) messages."""
         if self._prepared.hears(t) == "neighbours":
             if self._vectors is None:
-                raise LookupError(f"no message of round {t} was kept")
+                raise LookupError(f"no message of round {t} was sent")
             return self._add_up(k, self._vectors[t % 2])
         with self._lock:
             if self._total is None or self._total[0] != t:
@@ -66,7 +66,7 @@ class Messages:
             return self._total[1]
 
     def known_to(self, own: range, vectors: Array) -> Array:
-        """For each site in `own`, the sum of its neighbours' vectors; `vectors` has one for every site."""
+        """For each site in `own`, the sum of its neighbours' vectors; `vectors` has one vector per site."""
         return self._add_up(self._cuts.index(own), vectors)
 
     def _add_up(self, k: int, vectors: Array) -> Array:

@@ -1,4 +1,4 @@
-"""A charged run, or K runs on the same records (one model each) that share one ledger."""
+"""run_charged: one run, or K runs on the same records (one model each) whose charges share one ledger."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_charged(
     show: bool | None = None,
     what: str = "train",
 ) -> list[Run]:
-    """One run per setup, one after the other. `outputs` of every setup must be the number of runs.
+    """Carry out one run per setup, one after the other. `outputs` of every setup must be the number of runs.
 
     A round is charged once for all runs, before the first run releases it. Inside a `with Budget` block, the
     whole cost is first reserved in that budget, under the name `what`.
@@ -41,7 +41,7 @@ def run_charged(
         shared = SharedLedger(one) if facts.outputs > 1 else one
         while setup is not None:
             if (setup.run_facts(), setup.site_facts()) != (facts, sites):
-                raise ParameterError("`setups` must agree in all facts that affect the charge; one differs.")
+                raise ParameterError("`setups` must agree in all facts that affect the charge; two differ.")
             runs.append(run_local(setup, ledger=shared, threads=threads, show=show))
             setup = next(coming, None)  # the rows of only one run at a time are in memory
     return [replace(run, ledger=one) for run in runs]

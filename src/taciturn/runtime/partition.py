@@ -18,7 +18,7 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The part of the network in one shard.
+    """One shard of the network: its sites, and the vectors that it sends and receives.
 
     own : the sites of this shard.
     columns : the sites whose vectors the shard needs, including its own sites, in increasing order.
@@ -74,7 +74,7 @@ def _columns(graph: Graph, own: range) -> NDArray[np.int64]:
 
 
 def _rows(graph: Graph, own: range, columns: NDArray[np.int64]) -> sparse.csr_array:
-    """Rows of the adjacency matrix. The order of entries is kept, so that sums have the same bits."""
+    """Rows of the adjacency matrix, with entries in their original order, so that sums keep their bits."""
     rows = graph.sparse_adjacency[own.start : own.stop]
     places = np.searchsorted(columns, rows.indices)
     return sparse.csr_array((rows.data, places, rows.indptr), shape=(len(own), len(columns)))

@@ -18,9 +18,9 @@ from ..privacy.facts import RunFacts, SiteFacts
 
 @dataclass(frozen=True)
 class Setup:
-    """One run: R repeats of T rounds on N sites. A run with a seed is a simulation; else its noise is secret.
+    """One run: R repeats of T rounds on N sites. With a seed it is a simulation; else its noise is secret.
 
-    outputs : the number of runs on the same records that share the ledger of this run.
+    outputs : the number of runs on the same records, this run included, that share one ledger.
     names, marks : the names of the sites, and warnings for the reader of the certificate.
     """
 
@@ -48,12 +48,12 @@ class Setup:
 
     @cached_property
     def prepared(self) -> PreparedMethod:
-        """Every number of the run."""
+        """The method with all numbers of this run, checked."""
         network = Network.of(self.problem, self.graph, self.names)
         return self.method.prepare(network, self.rounds, self.options)
 
     def on(self, problem: AnyProblem) -> Setup:
-        """The same run with loaded rows. A private method refuses rows with a norm above 1."""
+        """The same run with loaded rows. Raises if the method is private and a row has a norm above 1."""
         setup = replace(self, problem=problem)
         if setup.prepared.private:
             problem.require_unit_rows()
@@ -72,11 +72,11 @@ class Setup:
         return self.prepared.site_facts()
 
     def forecast(self, delta: float) -> Certificate:
-        """The certificate of the whole run, computed in advance."""
+        """The certificate of the whole run, computed before the run."""
         return self.prepared.forecast(self.run_facts(), delta)
 
     def settings(self) -> dict[str, Any]:
-        """The settings of the run as plain JSON, for every file and result of this run."""
+        """The settings of the run as JSON values, which are stored with its results."""
         problem, graph = self.problem, self.graph
         return {
             "simulated": self.seed is not None,
@@ -106,9 +106,9 @@ def prepare(
     idealised: bool | None = None,
     **fields: Any,
 ) -> Setup:
-    """Check all parts of a run. `fields` are fields of `Setup`; without a seed the run is real.
+    """The checked setup of a run. `fields` are fields of `Setup`; without `seed`, the noise is secret.
 
-    If an engine loads the rows later, `Setup.on` checks the rows.
+    If the engine loads the rows after this call, `Setup.on` checks the rows.
     """
     options = RunOptions(fields.get("seed") is None, tol, start, strict, idealised)
     setup = Setup(problem, Graph.of(graph, problem.n), method, options=options, **fields)

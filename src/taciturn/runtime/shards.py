@@ -1,9 +1,9 @@
 """A shard: many sites of a run in one process of a cluster. This file does not use Ray.
 
-Before each round a shard gets the messages that its sites received in the last round. Afterwards it returns
-the messages that other shards need. A shard adds up neighbours' vectors in the same order as the local
-engine, so every vector is the same to the last bit for any number of shards. The driver runs the loop of
-`methods/loop.py` and makes the charges.
+Before each round, a shard gets the messages that other shards sent to its sites in the previous round. After
+the round, it returns the messages that other shards need. A shard adds up neighbours' vectors in the same
+order as the local engine, so every vector is the same to the last bit for any number of shards. The driver
+runs the loop of `methods/loop.py` and makes the charges.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .checkpoint import Checkpoint
 from .partition import Part
 from .setup import Setup
 
-_MOST = 2048  # the most sites in one node (and an eighth of the shard), so that temporary arrays stay small
+_MOST = 2048  # a node has at most this many sites, and an eighth of the shard: small temporary arrays
 
 
 class ShardTask(NamedTuple):
-    """The facts that one shard needs about a run. Of other sites, it knows only which vectors to exchange."""
+    """The facts that one shard needs about a run. Of other shards it knows only which vectors to exchange."""
 
     part: Part
     prepared: PreparedMethod
@@ -44,9 +44,10 @@ class ShardTask(NamedTuple):
 class StepResult(NamedTuple):
     """A shard's report on the round that it just completed, for the record.
 
-    losses, accuracies : (sites, repeats), on each site's own rows.
-    total : (repeats, d), the sum of the models of its sites.
-    gap : (repeats,), the largest distance of a model from the mean model in the round before, if known.
+    losses, accuracies : (sites, repeats), of each site's model on the site's own rows.
+    total : (repeats, d), the sum of the models of the shard's sites.
+    gap : (repeats,), in the previous round, the largest distance of a model from the mean model; None if the
+        mean model is not known.
     """
 
     losses: Array
@@ -73,7 +74,7 @@ class Shard:
         self._models: Array | None = None
 
     def _start(self, own: range, node: Any, first: Array | None) -> Any:
-        """The first state of a node's sites: the state before round 1, or the state in a checkpoint."""
+        """The state from which a node's sites start: the state before round 1, or that of a checkpoint."""
         sites = range(self.part.own.start + own.start, self.part.own.start + own.stop)
         if self.saver is not None and self.t:
             return node.restored(self.t, self.saver.load_states(self.t, sites))
@@ -82,7 +83,7 @@ class Shard:
         return node.start(first[self.part.places[own.start : own.stop]], self._hear(own, first))
 
     def receive(self, heard: Sequence[Any], mean: Array | None, *, save: bool) -> StepResult | None:
-        """End the round that was computed last, with the messages of other sites; None before round 1."""
+        """End the last computed round with the messages of other shards; return None if there is no round."""
         if not self.sent:
             return None
         gap = None if mean is None else self.gap(mean)
@@ -102,7 +103,7 @@ class Shard:
         return StepResult(measured[0], measured[1], models.sum(axis=0), gap)
 
     def compute(self) -> list[Any]:
-        """The messages of the next round: one block per receiving shard, or the sum if all sites need it."""
+        """The messages of the next round: one block per receiving shard, or one sum for all shards."""
         self.t += 1
         self.sent = [node.message(state) for node, state in zip(self.nodes, self.states, strict=True)]
         if self._neighbours():
@@ -117,12 +118,12 @@ class Shard:
     def models(self) -> Array:
         """The models of this shard's sites after the last complete round, (sites, repeats, d)."""
         if self._models is None:
-            raise LookupError("no round is complete")
+            raise LookupError("no round has been completed")
         return self._models
 
     @property
     def coordinates(self) -> Array | None:
-        """The whitened coordinates of the run, the same at every site; or None."""
+        """The whitened coordinates of the run, which are the same at every site; None without whitening."""
         return self.task.prepared.coordinates(self.nodes[0], self.states[0])
 
     def gap(self, mean: Array) -> Array:

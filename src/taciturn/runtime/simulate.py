@@ -29,7 +29,7 @@ class Engine(Protocol):
 
 @contextmanager
 def one_cluster(engine: str) -> Iterator[None]:
-    """A block in which all runs with engine "ray" share one cluster; other engines are not affected."""
+    """A block in which all runs share one cluster if `engine` is "ray"; otherwise it has no effect."""
     if engine != "ray":
         yield
         return
@@ -57,29 +57,32 @@ def simulate(
     checkpoint: str | PathLike[str] | None = None,
     every: int | None = None,
 ) -> Run:
-    """Run `method` on `problem` over `graph`, many repeats at once.
+    """Simulate `method` on `problem` over the links of `graph`, with all repeats computed together.
 
     Parameters
     ----------
     graph : the links between sites: a `Graph`, "complete", "ring", "star" or "path", or a networkx graph.
-    rounds, repeats : the number of rounds, and the number of independent runs, which are computed together.
+    rounds, repeats : the number of rounds, and the number of independent runs.
     seed : the seed of the noise. Each (repeat, site, purpose) has its own stream, so adding a site or a
         repeat changes no other noise. Anyone with the seed can draw the same noise, so the certificate says
         `simulated`.
-    tol : bound on the distance of every solved vector from the exact minimiser, ||gradient|| / m; 1e-8 by
-        default. MaskedDescent has no solver, and refuses `tol` and `strict`.
+    tol : a bound on the distance of every solved vector from the exact minimiser; 1e-8 by default. The
+        solver computes this distance as ||gradient|| / m, for an m-strongly convex objective. MaskedDescent
+        has no solver, and refuses `tol` and `strict`.
     start : f(0), "zeros" (the default) or "random".
-    strict : whether to refuse a penalty that decreases or is below the dual step (the paper's theorems
-        exclude both); True by default.
-    history : keep every released vector, (rounds, repeats, sites, features).
+    strict : whether to refuse a penalty that decreases or is below the dual step, to which the paper's
+        theorems do not apply; True by default.
+    history : whether to keep every released vector, (rounds, repeats, sites, features).
     engine : "local" for one process; "ray" for a cluster, or a `taciturn.runtime.ray.RayEngine` with its
-        address; "auto" for the engine that should be faster. All give the same vectors to the last bit.
-    threads : how many sites the local engine solves at a time; by default the number of cores, or 1 if the
-        sites are so small that threads would wait for each other.
+        address; "auto" for the engine that should be faster. All engines give the same vectors to the last
+        bit.
+    threads : the number of threads of the local engine; by default the number of cores, or 1 if the sites are
+        so small that threads would wait for each other.
     progress : whether to show the progress of the run; None shows it only on a terminal.
-    checkpoint : a folder for the local engine. The next call with the same arguments resumes from the newest
-        checkpoint in it, with the same bits. For a cluster, give the folder to `RayEngine`.
-    every : rounds between checkpoints, a multiple of 10; 10 by default.
+    checkpoint : a folder for checkpoints of the local engine. After an interruption, a call with the same
+        arguments resumes from the newest checkpoint, with the same bits. For a cluster, give the folder to
+        `RayEngine`.
+    every : the number of rounds between checkpoints, a multiple of 10; 10 by default.
 
     Returns
     -------
@@ -124,7 +127,7 @@ def simulate(
         with saver.held():
             return run_local(setup, threads=threads, show=progress, checkpoint=saver)
     if checkpoint is not None:
-        raise ParameterError("`checkpoint` is for engine 'local'; else use RayEngine(checkpoint=...).")
+        raise ParameterError("`checkpoint` is for engine 'local'; for Ray use RayEngine(checkpoint=...).")
     return cluster_engine(engine).run(setup, show=progress)
 
 

@@ -31,13 +31,13 @@ def train(
     """Run `method` once, with secret noise from a cryptographic generator that cannot be seeded.
 
     A private method of the paper gets defaults for `output_noise`, `grid` and `clip` if they are not set. The
-    default of `tol` is one that floats certify for any rows, because a failed solve would reveal something
-    about the rows. `idealised` leaves the method unchanged, and the certificate says so. `measure` records
-    loss and accuracy, which no noise protects; by default both are nan, and the run contains only released
-    vectors. `ledger` is a new file, in which each charge is on disk before its release, or an open ledger
-    that was begun with the facts of this run. `budget` stops the run before a site exceeds it. Inside a
-    `with Budget` block, the cost of the whole run is first reserved in that budget. MaskedDescent has no
-    solver, so it refuses `tol` and `idealised`.
+    default of `tol` is so large that floats can certify it for any rows, because a failed solve would reveal
+    something about the rows. `idealised` leaves the method as it is, and the certificate says so. `measure`
+    records loss and accuracy, which no noise protects; by default both are nan, and the run contains only
+    released vectors. `ledger` is a new file, in which each charge is on disk before the charged message is
+    released, or an open ledger that was created for this run. `budget` stops the run before a site exceeds
+    this budget. Inside a `with Budget` block, the cost of the whole run is first reserved in that `Budget`.
+    MaskedDescent has no solver, so it refuses `tol` and `idealised`.
     """
     setup = prepare(
         problem,

@@ -12,7 +12,7 @@ from taciturn.runtime.ray import worker
 def test_workers_with_other_package_versions_are_refused(joined, problem, ring, monkeypatch):
     monkeypatch.setattr(worker, "versions", lambda: {"numpy": "0.1"})
     with pytest.raises(
-        WorkerLost, match=r"a worker has numpy [\d.]+, the driver has 0\.1; install the same version there"
+        WorkerLost, match=r"a worker has numpy [\d.]+, the driver has 0\.1; install the driver's version"
     ):
         with worker.crew(cut(ring, 1), problem):
             pass

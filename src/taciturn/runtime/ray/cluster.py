@@ -1,4 +1,4 @@
-"""Join a Ray cluster for a run, or start one on this machine (on loopback) and stop it afterwards."""
+"""Join a Ray cluster for a run, or start a cluster on this machine (on loopback) and stop it afterwards."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ _LOCAL = {
 def cluster(address: str | None, cpus: int) -> Iterator[None]:
     """A block in which this process is part of a Ray cluster.
 
-    If the process has already joined a cluster, the block uses it, and the process stays in it afterwards.
-    Otherwise the process joins the cluster at `address`, or at $RAY_ADDRESS, and leaves it at the end. If
-    neither is given, a cluster with `cpus` CPUs is started on this machine and stopped at the end. It is
-    reachable from this machine only, and has no dashboard and no usage statistics.
+    If the process has already joined a cluster, the block uses that cluster, and the process stays in it
+    afterwards. Otherwise the process joins the cluster at `address`, or at $RAY_ADDRESS, and leaves it at the
+    end. If neither address is given, the block starts a cluster with `cpus` CPUs on this machine and stops it
+    at the end. This cluster is reachable from this machine only; it has no dashboard and sends no usage
+    statistics.
     """
     if ray.is_initialized():
         yield
@@ -63,11 +64,11 @@ def _connect(address: str, options: dict[str, Any]) -> None:
             raise _unreachable(address) from error
     if local and context.address_info["node_ip_address"] != LOOPBACK:
         ray.shutdown()
-        raise WorkerLost("Ray did not stay on loopback; start a cluster yourself and give its `address`.")
+        raise WorkerLost("Ray left the loopback address; start a cluster yourself and give its `address`.")
 
 
 def _check_reachable(address: str) -> None:
-    """Connect to host:port once, because Ray would try for minutes. Ray checks other kinds of address."""
+    """Connect to host:port once, because Ray itself would try for minutes. Ray checks other addresses."""
     host, _, port = address.rpartition(":")
     if address == "auto" or "://" in address:
         return
@@ -83,11 +84,11 @@ def _unreachable(address: str) -> ParameterError:
 
 @contextmanager
 def _ray_settings(wanted: dict[str, str], *, loopback: bool) -> Iterator[None]:
-    """A block in which Ray logs only errors, and the processes that it starts inherit these variables.
+    """A block in which Ray logs only errors, and its processes inherit the environment variables `wanted`.
 
-    With `loopback`, Ray listens on 127.0.0.1. Without this switch, Ray replaces 127.0.0.1 by the machine's
-    external address. Ray has the switch for systems with a personal firewall, and reads it from the
-    environment when it is imported. Variables that the user has set stay unchanged.
+    Variables that the user has set stay unchanged. With `loopback`, the block changes a switch of Ray
+    (`ENABLE_RAY_CLUSTER`) so that Ray listens on 127.0.0.1; otherwise Ray would replace 127.0.0.1 by the
+    machine's external address. Ray itself reads this switch from the environment only when it is imported.
     """
     log, added = logging.getLogger("ray"), {k: v for k, v in wanted.items() if k not in os.environ}
     level, outward = log.level, ray_constants.ENABLE_RAY_CLUSTER

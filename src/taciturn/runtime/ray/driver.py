@@ -1,8 +1,9 @@
-"""The rounds of a run on a cluster: ask every shard to compute, charge, pass messages between shards.
+"""The driver of a run on a cluster.
 
-The vectors that shards exchange go from shard to shard as Ray object references. The driver sees only losses,
-sums and, at the end, the model. It makes one call per shard and round. The call for the next round contains
-the mean model of the last round, and returns the distances of the models from this mean.
+In each round the driver asks every shard to compute, charges the ledger, and passes messages between shards.
+The vectors that shards exchange go from shard to shard as Ray object references. The driver receives only
+losses, sums and the models that it records. It makes one call per shard and round. The call for the next
+round contains the mean model of the last round, and returns the distances of the models from this mean.
 """
 
 from __future__ import annotations
@@ -26,22 +27,23 @@ from .worker import fetch
 
 
 class Asked(NamedTuple):
-    """The pending results of a round: references to the shards' reports and messages."""
+    """The pending results of a round: references to the reports and messages of the shards."""
 
     reports: list[Any]
     sent: list[list[Any]]
 
 
 class ClusterState(NamedTuple):
-    """The driver's state: the round, and each shard's inputs for the next step. Shards hold the rest."""
+    """The driver's state: the round, and each shard's inputs for the next step. The shards store all else."""
 
     t: int
     heard: list[list[Any]]
 
 
 class Driver:
-    """One attempt at a run, from its newest checkpoint. `loop` treats it as a node; its sites are in shards.
+    """One attempt at a run, which starts from the run's newest checkpoint, if there is one.
 
+    `loop` treats the driver as a single node, although the sites of the run are spread over the shards.
     `t` is the last round that was recorded.
     """
 
@@ -73,7 +75,7 @@ class Driver:
         return self.setup.prepared.charges(t)
 
     def message(self, state: ClusterState) -> Asked:
-        """Ask every shard to end the last round and compute the next one, while the driver charges it."""
+        """Ask every shard to end the last round and to compute the next round."""
         reports, sent = [], []
         for worker, part, heard in zip(self.workers, self.parts, state.heard, strict=True):
             count = len(part.outbound) if self._neighbours(state.t + 1) else 1
@@ -88,7 +90,7 @@ class Driver:
         return ClusterState(state.t + 1, heard)
 
     def run(self, step: ProgressStep) -> Run:
-        """Run all rounds that are left."""
+        """Run all rounds after the checkpoint."""
         state = ClusterState(self.start, [[] for _ in self.parts])
         steps, answer = charged(loop(self, state), self.ledger), None
         while True:
@@ -109,7 +111,7 @@ class Driver:
         return self.recorder.finish(self._vectors(), self.ledger, self.setup.settings(), coordinates)
 
     def _route(self, asked: Send) -> list[list[Any]]:
-        """The inputs of each shard for this round: vectors of other shards, by reference, or the total."""
+        """The inputs of each shard for this round: references to other shards' vectors, or the total."""
         sent = asked.message.sent
         if not self._neighbours(asked.t):
             total = np.sum(fetch([blocks[0] for blocks in sent]), axis=0)
@@ -122,7 +124,7 @@ class Driver:
         return [[crossing[a, b] for a in part.inbound] for b, part in enumerate(self.parts)]
 
     def _complete(self, t: int, reports: Sequence[Any]) -> None:
-        """Record round t, which every shard has ended."""
+        """Record round t, which every shard has completed."""
         ended: list[StepResult] = fetch(reports)
         if self.mean is not None:
             self._record_gap(t - 1, [part.gap for part in ended])

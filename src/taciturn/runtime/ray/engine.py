@@ -1,4 +1,4 @@
-"""RayEngine: runs a setup on a Ray cluster, and resumes from a checkpoint if a worker was lost."""
+"""RayEngine: carries out a run on a Ray cluster, and resumes from a checkpoint if a worker was lost."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ class RayEngine:
 
     Parameters
     ----------
-    address : "host:port" of a running cluster. None uses the cluster that this process has joined, or
-        $RAY_ADDRESS. If neither exists, a cluster is started on this machine for the duration of the run.
+    address : "host:port" of a running cluster. None uses the cluster that this process has joined, or else
+        the cluster at $RAY_ADDRESS. If neither exists, the engine starts a cluster on this machine for the
+        duration of the run.
     shards : the number of worker processes that share the sites; by default one per CPU of the cluster.
-    checkpoint : a folder that the driver and all workers can access. A run that lost a worker resumes from
-        the newest checkpoint. If the driver was lost, call again with the same arguments to resume.
-    every : rounds between checkpoints, a multiple of 10. The solver restarts every 10 rounds, so a resumed
-        run gives the same bits.
+    checkpoint : a folder that the driver and all workers can access. If a worker is lost, the run resumes
+        from the newest checkpoint. If the driver is lost, call `simulate` again with the same arguments.
+    every : the number of rounds between checkpoints, a multiple of 10. The solver restarts every 10 rounds,
+        so a resumed run gives the same bits as an uninterrupted run.
     """
 
     address: str | None = None
@@ -67,7 +68,10 @@ class RayEngine:
             return self._attempts(setup, saver, step)
 
     def _attempts(self, setup: Setup, saver: Checkpoint | None, step: ProgressStep) -> Run:
-        """Try until the run ends. Give up if _TRIES attempts in a row that start at the same round fail."""
+        """Try until the run ends. Raise if _TRIES attempts in a row start at the same round and fail.
+
+        Without a checkpoint, there is only one attempt.
+        """
         parts = cut(setup.graph, self.shards or max(1, int(ray.cluster_resources().get("CPU", 1))))
         start, reached, lost = -1, 0, 0
         while True:
@@ -88,9 +92,9 @@ class RayEngine:
 
 
 def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoint | None) -> Driver:
-    """A driver for workers that have loaded their sites, after the rows have been checked."""
+    """The driver of workers that have loaded their sites. Rows that only workers have are checked first."""
     sizes: list[Size] = []
-    if saver is not None or isinstance(setup.problem, SourcedProblem):  # rows of questions cannot be surveyed
+    if saver is not None or isinstance(setup.problem, SourcedProblem):  # rows of questions have no survey
         asked = [worker.survey.remote(saver is not None) for worker in workers]
         sizes = [size for part in fetch(asked) for size in part]
     if isinstance(setup.problem, SourcedProblem):
@@ -99,13 +103,13 @@ def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoi
 
 
 def _explain(start: int, reached: int, saver: Checkpoint | None) -> str:
-    """The text of the error, with its cause and the fix."""
+    """The text of the error about a lost worker, with the cause and the fix."""
     if start < 0:
         return "the workers did not start; `taciturn` must be installed on every node of the cluster."
     if saver is None:
         return (
             f"a worker was lost after round {reached}, so the run is lost; "
-            "give the engine a `checkpoint` folder to resume from."
+            "give the engine a `checkpoint` folder, from which a run can resume."
         )
     return (
         f"a worker was lost after round {reached}, {_TRIES} times in a row; "

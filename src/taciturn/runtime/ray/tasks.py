@@ -1,4 +1,4 @@
-"""Independent jobs on a cluster. Each job is one Ray task, and runs once."""
+"""Independent jobs on a cluster. Each job is one Ray task, which is not repeated if it fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .worker import fetch
 def scatter(
     run: Callable[[Any], Any], items: Sequence[Any], *, address: str | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (position, run(item)) for all items, in the order in which they finish. Each job uses one CPU.
+    """Yield (position, run(item)) for all items, in the order in which the jobs finish. A job uses one CPU.
 
     An error that `run` raises ends all jobs. If a worker is lost, the other jobs continue, and an error at
     the end reports the lost jobs.
@@ -41,7 +41,7 @@ def scatter(
                 ray.cancel(reference, force=True)
     if lost:
         raise WorkerLost(
-            f"{lost} of {len(items)} jobs lost their worker; run the same command again for the missing ones."
+            f"{lost} of {len(items)} jobs lost their worker; run the same command again for the lost jobs."
         )
 
 

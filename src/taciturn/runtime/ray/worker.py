@@ -27,7 +27,7 @@ PATIENCE = 60.0
 
 
 class Worker:
-    """The actor in a worker process; its methods are called one at a time, in order."""
+    """The actor in a worker process. Ray runs the calls of its methods one at a time, in order."""
 
     def __init__(self) -> None:
         self._one_thread = threadpool_limits(limits=1, user_api="blas")
@@ -37,7 +37,7 @@ class Worker:
         return versions()
 
     def take(self, objectives: list[Any]) -> None:
-        """Store the sites that the driver sent with this call."""
+        """Store the sites (their objectives with their rows) that the driver sends."""
         self.objectives: list[Any] = objectives
 
     def open(self, first: int, sources: Sequence[Source], terms: dict[str, Any]) -> None:
@@ -45,7 +45,7 @@ class Worker:
         self.objectives = [open_site(source, first + k, **terms) for k, source in enumerate(sources)]
 
     def survey(self, digest: bool) -> list[Size]:
-        """The sizes of this worker's sites."""
+        """The sizes of this worker's sites; with `digest`, also the hashes of their rows."""
         return survey(self.objectives, digest=digest)
 
     def begin(self, task: ShardTask, saver: Checkpoint | None, t: int) -> None:
@@ -53,7 +53,7 @@ class Worker:
         self.shard = Shard(task, self.objectives, saver, t)
 
     def step(self, save: bool, mean: Array | None, *heard: Any) -> Any:
-        """End the last round with the messages received, compute the next; return a report and messages."""
+        """End the last round with the messages `heard`, and compute the next: (report, *messages to send)."""
         report, sent = self.shard.receive(heard, mean, save=save), self.shard.compute()
         return (report, *sent) if sent else report
 
@@ -70,18 +70,18 @@ class Worker:
         return self.shard.models
 
     def coordinates(self) -> Array | None:
-        """The whitened coordinates of the run, or None."""
+        """The whitened coordinates of the run; None without whitening."""
         return self.shard.coordinates
 
     def usage(self) -> tuple[float, int]:
-        """CPU seconds so far, and the peak memory of this process, in bytes."""
+        """The CPU seconds and the peak memory in bytes that this process has used so far."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return time.process_time(), peak if sys.platform == "darwin" else peak * 1024
 
 
 @contextmanager
 def crew(parts: Sequence[Part], problem: AnyProblem) -> Iterator[list[Any]]:
-    """A block with one worker per part, whose sites are loaded; all workers are killed afterwards.
+    """A block with one worker per part, which has loaded its sites. All workers are killed at the end.
 
     Ray retries nothing: with `max_restarts=0` and `max_task_retries=0`, it neither restarts a lost worker nor
     repeats a step that failed.
@@ -117,18 +117,18 @@ def _load(worker: Any, own: range, problem: AnyProblem) -> Any:
 
 
 def _check_versions(workers: Sequence[Any]) -> None:
-    """Check that all workers have started with the driver's package versions: others give other bits."""
+    """Check that all workers have started, and have the driver's package versions, which decide the bits."""
     asked = [worker.versions.remote() for worker in workers]
     ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=PATIENCE)
     if waiting:
         raise WorkerLost(
             f"{len(waiting)} of {len(asked)} workers found no slot on the cluster within {PATIENCE:.0f} s; "
-            "ask for fewer `shards`, or wait until it is less busy."
+            "ask for fewer `shards`, or wait until the cluster is less busy."
         )
     for found in fetch(ready):
         for package, here in versions().items():
             if found.get(package) != here:
                 raise WorkerLost(
-                    f"a worker has {package} {found.get(package)}, the driver has {here}; install the same "
-                    "version there."
+                    f"a worker has {package} {found.get(package)}, the driver has {here}; install the "
+                    "driver's version on all nodes."
                 )
