@@ -1,6 +1,6 @@
-"""The first part of a report: the result, the marks, and the usual questions of a data-protection officer.
+"""The first part of a report: the result, the marks, and answers to a data-protection officer's questions.
 
-All texts are computed from certificates. Each answer is one line.
+All texts are computed from certificates. A mark is a short label with its meaning. Each answer is one line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..privacy.certificate.summary import three_points
 from .data import Mark
 from .html.numbers import power, written
 
-_MANY = 12  # the largest number of names that are listed
+_MANY = 12  # the largest number of names that a list shows
 _PLACES = {
     "process": "in one process, which held the records of all sites and could see them",
     "folders": "in one folder for each site, on one machine",
@@ -33,7 +33,7 @@ NOT_COVERED = (
 
 
 def brief(certificate: Certificate, about: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Questions with their answers. `about` may have `date`, `learnt`, `features` and `verify`, a command."""
+    """Questions with answers. `about` may have `date`, `learnt`, `features` and the command `verify`."""
     told = dict(about or {})
     answers = {
         "date": told.get("date"),
@@ -66,7 +66,7 @@ def covers(certificate: Certificate) -> str:
 
 
 def cost(certificate: Certificate) -> str:
-    """epsilon and delta in words, or the statement that there is no bound."""
+    """A text with epsilon and delta, or the statement that there is no bound."""
     if not math.isfinite(certificate.epsilon):
         return "no bound: epsilon is infinite"
     planned = certificate.run.rounds
@@ -122,7 +122,7 @@ def headline(certificates: Mapping[str, Certificate]) -> str:
         whole = all(_whole(certificates[name]) for name in bounded)
         what = "All rounds and all sites together" if whole else "The rounds and sites that were counted"
         units = {certificates[name].run.unit for name in bounded}
-        unit = units.pop() if len(units) == 1 else "record"  # if units differ, the weaker guarantee
+        unit = units.pop() if len(units) == 1 else "record"  # if units differ, name the weaker guarantee
         said.append(f"{what} cost any one {unit} at most ε = {spread}, at δ = {power(delta)}.")
     if unbounded:
         said.append(f"No guarantee: {'; '.join(unbounded)}.")
@@ -142,7 +142,7 @@ _LARGE = (
 
 
 def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
-    """The labels at the top of a report: simulated or real, idealised or covered, and other warnings."""
+    """The labels at the top of a report: simulated or real, solver error covered or not, and warnings."""
     runs = {name: certificate.run for name, certificate in certificates.items()}
     private = {name: run for name, run in runs.items() if run.noise != "none"}
     found = _either(
@@ -172,7 +172,7 @@ def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
 
 
 def _either(some: list[str], everyone: list[str], yes: str, why: str, no: str, why_not: str) -> list[Mark]:
-    """The warning `yes` for the runs in `some`; or, if there are none, the reassuring label `no`."""
+    """The warning `yes` for the runs in `some`; if `some` is empty, the reassuring label `no`."""
     return [Mark(yes, _only(some, everyone) + why)] if some else [Mark(no, why_not, warn=False)]
 
 

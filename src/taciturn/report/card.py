@@ -1,8 +1,8 @@
 """A model card in Markdown: facts about the model, and answers to the questions of NIST SP 800-226.
 
 The questions are in the order of that publication's pyramid: first the parameters, then the algorithm, then
-the deployment. Every answer follows from the facts in the certificate. Other questions are marked as open for
-the publisher of the model.
+the deployment. Every answer follows from the facts in the certificate. Questions that these facts do not
+answer are left to the publisher of the model, and say so.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def model_card(certificate: Certificate, about: Mapping[str, Any] | None = None)
 
 
 def answers(certificate: Certificate) -> dict[str, str]:
-    """Questions with their answers, from the top of the pyramid to its base."""
+    """Questions with their answers, from the top of the pyramid of NIST SP 800-226 to its base."""
     run = certificate.run
     return {
         "What are the privacy parameters?": _parameters(certificate),
@@ -57,14 +57,14 @@ def answers(certificate: Certificate) -> dict[str, str]:
         "How do several releases compose?": f"{certificate.rounds} rounds are counted together by the "
         f"{certificate.accountant or 'no'} accountant; the costs of other runs on the same records add up.",
         "Is the sensitivity bounded without the data?": f"Yes: rows of norm at most {run.data_norm:g}, by "
-        "public bounds; longer rows are clipped.",
-        "Who must be trusted (the threat model)?": f"It holds against {holds_against(certificate)}.",
+        "public bounds; rows with a larger norm are clipped.",
+        "Who must be trusted (the threat model)?": f"The claim holds against {holds_against(certificate)}.",
         "Is the randomness suitable?": _randomness(certificate),
         "How is floating-point arithmetic handled?": _floats(certificate),
         "Side channels?": "Timing, message sizes and the number of solver steps are not covered.",
-        "Utility and bias?": "Neither was measured on the records: a score on them would be another "
+        "Utility and bias?": "Neither was measured on the records: such a score would be another "
         f"release. Small groups lose most to noise. {YOURS.capitalize()}",
-        "Data collection, security and access?": f"Outside the certificate: {YOURS}",
+        "Data collection, security and access?": f"The certificate does not cover these: {YOURS}",
         "What is not covered?": "; ".join(NOT_COVERED).capitalize() + ".",
     }
 

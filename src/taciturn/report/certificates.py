@@ -41,7 +41,7 @@ from .data import (
 )
 from .html.numbers import power
 
-_FEW = 12  # up to this many sites the page has every site's curve; with more, only totals and the range
+_FEW = 12  # up to this many sites, the page has a curve for every site; with more sites, totals and the range
 _LEFT_OUT = ("tables", "sites", "statement", "theorems", "conditions")
 
 
@@ -60,11 +60,11 @@ def from_certificates(
 ) -> ReportData:
     """A report of one or more certified runs, keyed by name; all certificates must have the same delta.
 
-    charts : other quantities by round, under the same names. They are shown unchanged: set `private=False`
-        for quantities that were computed from the records and are not covered by a guarantee.
+    charts : quantities by round other than the cost, under the same names. They are shown unchanged: set
+        `private=False` for quantities that were computed from the records and that no guarantee covers.
     about : facts that are not in a certificate: `date`, `learnt`, `features` (names of columns), `verify`
         (the command).
-    quality : further numbers of each run, such as a test score.
+    quality : numbers of each run other than its cost, such as a test score.
     illustration : a picture above the charts.
     """
     if len({certificate.delta for certificate in certificates.values()}) != 1:
@@ -103,7 +103,7 @@ def _scale(certificates: Sequence[Certificate]) -> float | None:
 
 
 def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, CostCurves]) -> list[Accounting]:
-    """The three ways to compute the cost, beginning with the certified one."""
+    """The three ways to compute the cost; the first gives the certified cost."""
     delta = next(iter(certificates.values())).delta
     words = {
         "renyi": (
@@ -114,11 +114,11 @@ def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Cos
         ),
         "pure": (
             "Pure ε",
-            "The same without any exception (δ = 0): the tight bound of each round, added up.",
+            "ε without any exception (δ = 0): the tight bounds of all rounds, added up.",
         ),
         "paper": (
             "Paper's P(t)",
-            "The bound of the paper's Theorem 3, added up over the rounds; it needs stronger conditions.",
+            "The bounds of the paper's Theorem 3, added up over the rounds. It has stronger conditions.",
         ),
     }
     return [_accounting(key, short, meaning, costs, certificates) for key, (short, meaning) in words.items()]
@@ -177,7 +177,7 @@ def _failing(key: str, certificates: Mapping[str, Certificate]) -> str:
         and not all(cost.paper_condition for cost in certificate.costs)
     ]
     return (
-        f"The condition of Theorem 3 fails for {', '.join(names)}: the bound is not a guarantee there."
+        f"The condition of Theorem 3 fails for {', '.join(names)}: there, P(t) guarantees nothing."
         if names
         else ""
     )
@@ -208,7 +208,7 @@ def _statement(name: str, certificate: Certificate) -> Statement:
 
 
 def _network(graph: Graph, certificates: Sequence[Certificate]) -> NetworkMap:
-    """The network with the names of the sites; with numbers of records only if all runs agree on them."""
+    """The network with the names of its sites, and with their numbers of records if all runs agree."""
     first = {facts.site: facts for facts in certificates[0].sites}
     samples = {tuple(facts.samples for facts in certificate.sites) for certificate in certificates}
     known = len(samples) == 1 and len(first) == graph.n
@@ -237,7 +237,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
         releases = certificate.releases[row]
         key = certificate.sites[row].samples, certificate.budgets[row], *(c.tobytes() for c in releases)
         curves = known.get(key) or known.setdefault(key, _site(certificate, row))
-        limit = certificate.budgets[row]  # without a fixed order, rounds that were not charged count too
+        limit = certificate.budgets[row]  # without a fixed order, rounds that were not charged count as well
         whole = releases.t.size == certificate.run.rounds or (limit is not None and limit.order is not None)
         for kind, total in _TOTALS.items():
             level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # constant after the last release
@@ -249,7 +249,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
 
 
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
-    """The cost of one site after each round, up to its last release, for each way to compute it."""
+    """The cost of one site after each round, up to its last release, for each way to compute the cost."""
     run, columns, limit = certificate.run, certificate.releases[row], certificate.budgets[row]
     if run.masked:  # only the bound against `run.colluding` sites applies
         none, t = np.full(1, np.inf), columns.t.tolist()
@@ -274,8 +274,10 @@ _DENSE = 5.0  # graphs with at least this mean degree are drawn as a circle
 
 
 def places(graph: Graph) -> list[tuple[float, float]]:
-    """One point per site in the unit square: on a circle for rings and dense graphs, else by a layout that
-    reflects distances in the graph."""
+    """One point per site in the unit square.
+
+    Rings, dense graphs and small graphs are circles. Other layouts reflect the distances in the graph.
+    """
     network: Any = graph.to_networkx()
     ring = bool((graph.degrees == 2).all())
     if ring or graph.degrees.mean() >= _DENSE or graph.n <= 3:

@@ -23,7 +23,7 @@ def _check_length(name: str, values: Sequence[Any], what: str, length: int) -> N
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a chart: a value for each round, and optionally a range around it."""
+    """One line of a chart: a value for each round, and optionally a range around each value."""
 
     name: str
     rounds: Sequence[int]
@@ -45,8 +45,8 @@ class Chart:
     """A quantity by round, one curve per run.
 
     label : the label of the axis, with its unit.
-    format : "plain", "percent" (of 1) or "bound" (an upper bound, always rounded up).
-    log : whether the axis is logarithmic at first.
+    format : "plain", "percent" (1 is 100%) or "bound" (an upper bound, always rounded up).
+    log : whether the axis is logarithmic when the page opens; the reader can switch it.
     private : False if the numbers were computed from the data and no guarantee covers them.
     """
 
@@ -83,7 +83,7 @@ class Accounting:
     short : the short name of this way, for a column and a button.
     meaning : what this way computes, in a sentence.
     chart : one curve per run with a finite cost; the range is from the site with the smallest cost to the
-        worst.
+        worst site.
     unbounded : the runs for which this way gives no finite bound.
     """
 
@@ -148,7 +148,7 @@ class KeyNumber:
 
 @dataclass(frozen=True)
 class Illustration:
-    """A picture made elsewhere, as PNG, and its description for readers who cannot see it."""
+    """A picture that the caller made, as PNG, and its description for readers who cannot see the picture."""
 
     description: str
     png: bytes
@@ -161,11 +161,12 @@ class ReportData:
     headline : the result in up to three sentences.
     scale : the epsilon to show on a scale; None if there are several runs, or no bound.
     illustration : a picture above the charts.
-    brief : the first questions with their answers, shown with the claim before any chart.
+    brief : questions of a first reader with their answers, shown with the claim before any chart.
     key_numbers : for each run, the numbers at the top of the page.
     effects, effects_label, outputs : for an additive model, what each column adds to the score, the label of
         the scale, and the classes if there are more than two.
-    files : the files with the results, by what they contain; the page links to them, in its own folder.
+    files : the names of the files with results, keyed by what they contain. They must be in the folder of the
+        page, which links to them.
     settings, provenance : nested mappings of plain values.
     """
 

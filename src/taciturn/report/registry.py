@@ -1,7 +1,7 @@
 """Write a certificate as a YAML entry for the public registry of deployments of differential privacy.
 
-The fields are those in the registry's template (github.com/opendp/deployments-registry-data). Fields that
-do not follow from a certificate, such as the intended use, are left empty, and a comment says so.
+The fields are those in the registry's template (github.com/opendp/deployments-registry-data). Fields that a
+certificate does not determine, such as the intended use, are left empty, and a comment says so.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = N
         "theorems": " ".join(assumptions.theorems(certificate)),
         "model": "Central" if central else "Distributed",
         "status": assumptions.status(certificate),
-        "trust": f"It holds against {holds_against(certificate)}.",
+        "trust": f"The guarantee holds against {holds_against(certificate)}.",
         "actors": who,
         "release": "One release" if certificate.rounds == 1 else "Many releases",
         "rounds": f"{certificate.rounds} rounds, accounted for together",

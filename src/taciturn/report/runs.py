@@ -1,4 +1,4 @@
-"""A report of simulated runs: loss and accuracy by round, with their range over repeats, and the cost."""
+"""A report of runs: loss and accuracy by round, with their range over repeats, and the privacy cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def from_runs(
     runs : results of `simulate`, keyed by the names of their curves.
     delta : the delta of the stated (epsilon, delta).
     graph : the network to draw; by default the network that the first run recorded.
-    provenance : further facts about the origin of the numbers, such as the checksum of the data.
+    provenance : facts about the origin of the numbers, such as the checksum of the data.
     """
     if not runs:
         raise ParameterError("`runs` must contain at least one run; it is empty.")
@@ -52,7 +52,7 @@ def from_runs(
 def _charts(runs: Mapping[str, Run]) -> list[Chart]:
     """The charts of all quantities that the runs recorded."""
     repeats = max(run.consensus_gap.shape[0] for run in runs.values())
-    note = f"The line is the mean of {repeats} repeats; the area is their range." if repeats > 1 else ""
+    note = f"The line is the mean of {repeats} repeats, the shaded area their range." if repeats > 1 else ""
     gaps = {
         name: run for name, run in runs.items() if run.consensus_gap.any()
     }  # after masked sums all sites agree
@@ -98,14 +98,14 @@ def _curves(runs: Mapping[str, Run], metric: str) -> list[Curve]:
 
 
 def _wide(values: list[Array]) -> bool:
-    """Whether the values differ so much that a linear axis would hide the small ones."""
+    """Whether the values differ so much that a linear axis would hide the small values."""
     low = min((part.min() for part in values), default=0.0)
     high = max((part.max() for part in values), default=0.0)
     return bool(0 < 10 * low < high)
 
 
 def graph_of(settings: Mapping[str, Any]) -> Graph | None:
-    """The network that a run recorded; None if it recorded none."""
+    """The network that a run recorded; None if the run recorded no network."""
     facts = settings.get("graph")
     return facts and Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"])
 
@@ -128,7 +128,7 @@ def _settings(each: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _shown(key: str, value: Any) -> Any:
-    """A setting as it is shown: the graph by its name and size, because its picture has a list of links."""
+    """A setting as it is shown. A graph is shown by name and size; its links are listed with its picture."""
     if key == "graph":
         return f"{value['name']}, {value['sites']} sites, {len(value['edges'])} links"
     return value

@@ -1,6 +1,6 @@
 // The two kinds of chart: curves by round, and dots by site.
 
-// One row per run: its swatch, its name and its value at the cursor. With several runs a row switches its run on and off.
+// The legend has one row per run: its swatch, its name and its value at the cursor. If there are several runs, a click on a row shows or hides its run.
 function legend(box, names, line) {
   const when = html("p", { class: "when" });
   const rows = new Map();
@@ -40,7 +40,7 @@ function spoken(values, form) {
   return [...values].filter(([name]) => !state.hidden.has(name)).map(([name, { value }]) => `${name} ${written(value, form)}`).join(", ");
 }
 
-// Curves by round. `source()` returns the curves to draw; `log` is the chart's setting at first and can be switched.
+// Curves by round. `source()` returns the curves to draw; `chart.log` says whether the axis is logarithmic at first; the reader can switch it.
 function lineChart(figure, chart, source) {
   const plot = figure.querySelector(".plot");
   const names = chart.curves.map((curve) => curve.name);
@@ -196,7 +196,7 @@ function siteChart(figure, accounting) {
   return { draw, point };
 }
 
-// The names of the network's sites; further sites of larger runs are named by their number.
+// The names of the network's sites. If a run has more sites than the network, they get numbers as names.
 function siteNames(accounting) {
   const known = data.network ? data.network.names : [];
   const most = Math.max(0, ...accounting.sites.map((costs) => costs.totals.length));

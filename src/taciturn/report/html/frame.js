@@ -101,7 +101,7 @@ function frame(plot, { label, form, log, values, bottom, right }) {
   return { root, box, y, width, height };
 }
 
-// Labels at the ends of the curves, pushed apart so that none covers another.
+// Labels at the ends of the curves, moved apart so that no label covers another label.
 function endLabels(root, ends, box) {
   const gap = 15;
   const placed = ends.filter((end) => Number.isFinite(end.y)).sort((a, b) => a.y - b.y);

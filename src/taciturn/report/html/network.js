@@ -70,7 +70,7 @@ function severalCosts() {
   return (chosen()?.sites ?? []).some((costs) => finite(costs).length > 1);
 }
 
-// For each worst site, the runs in which it is the worst; empty if every site spent the same.
+// For each worst site, the runs in which it is the worst; empty if all sites spent the same.
 function worstSites() {
   const found = new Map();
   for (const costs of chosen()?.sites ?? []) {

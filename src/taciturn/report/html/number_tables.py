@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from ..data import Accounting, Chart, NetworkMap
 from .numbers import written
 
-_ROWS = 120  # the largest number of rounds in a table; the JSON has all of them
+_ROWS = 120  # the largest number of rounds in a table; the JSON has all rounds
 _ENTRIES = 24  # the largest number of entries that are shown of a list in the settings
 
 
 class NumberTable(NamedTuple):
-    """A table: its name, its caption, its columns (each with whether it is numeric), and its rows."""
+    """A table: its name, its caption, its columns as (label, whether it is numeric), and its rows."""
 
     summary: str
     caption: str
@@ -23,7 +23,7 @@ class NumberTable(NamedTuple):
 
 
 def by_round(chart: Chart) -> NumberTable:
-    """One row per round; for each run a column, and two more for its range."""
+    """One row per round. Each run has one column, and two more columns if it has a range."""
     rounds = sorted({t for curve in chart.curves for t in curve.rounds})
     step = max(1, math.ceil(len(rounds) / _ROWS))
     shown = [t for k, t in enumerate(rounds) if k % step == 0 or k == len(rounds) - 1]
@@ -55,12 +55,12 @@ def by_site(accounting: Accounting, names: Sequence[str]) -> NumberTable:
 
 
 def count_totals(accounting: Accounting) -> int:
-    """The number of totals that are known."""
+    """The number of known totals, over all sites and runs."""
     return sum(not math.isnan(total) for costs in accounting.sites for total in costs.totals)
 
 
 def network(graph: NetworkMap) -> NumberTable:
-    """One row per site: its neighbours, and its number of records if it is public."""
+    """One row per site: its neighbours, and its number of records if that number is known."""
     near: list[list[int]] = [[] for _ in graph.names]
     for i, j in graph.edges:
         near[i].append(j)
@@ -84,7 +84,7 @@ def flat_facts(values: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def digits(value: float | None, form: str = "plain") -> str:
-    """A number with six significant digits; an upper bound in its usual format, rounded up.
+    """A number with six significant digits; an upper bound as everywhere, rounded up to fewer digits.
 
     >>> digits(0.369123456), digits(2.96912341, "bound")
     ('0.369123', '2.97')

@@ -1,7 +1,7 @@
 """Format numbers for readers, and write facts as JSON that is safe inside a page.
 
 `scale.js` formats numbers by the same rules. Upper bounds are formatted by `format_cost`, so a printed
-epsilon is never below the certified one.
+epsilon is never below the certified epsilon.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TINY = 1e-15  # relative; so that 1.1, which is stored as 1.100000000000000089,
 
 
 def written(value: float | None, form: str = "plain") -> str:
-    """A number in its format: "plain", "percent" (of 1) or "bound" (rounded up).
+    """A number in its format: "plain", "percent" (1 is 100%) or "bound" (rounded up).
 
     >>> written(0.36912), written(0.8453, "percent"), written(2.9631, "bound")
     ('0.3691', '84.53%', '2.97')
@@ -37,7 +37,7 @@ def written(value: float | None, form: str = "plain") -> str:
 
 
 def exact(value: float | None) -> str:
-    """All digits of a number, for programs; empty if it is not known."""
+    """All digits of a number, for programs; empty if the number is not known."""
     return "" if value is None else repr(float(value))
 
 

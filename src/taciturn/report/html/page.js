@@ -10,7 +10,7 @@ function chosen() {
   return data.accountings.find((accounting) => accounting.key === state.accounting);
 }
 
-// The site whose numbers are shown: the one under the pointer, else the chosen one, else null for the worst site.
+// The site whose numbers are shown: the site under the pointer, else the chosen site, else null for the worst site.
 function seen() {
   return state.peeked !== null ? state.peeked : state.site;
 }
@@ -55,7 +55,7 @@ function chartOf(figure) {
   return [part, byRound];
 }
 
-// The curves of the chosen site if the report contains them, else those of the worst site.
+// The curves of the chosen site if the report contains them, else the curves of the worst site.
 function curvesOf(accounting) {
   if (state.site === null) return accounting.chart.curves;
   return accounting.chart.curves.map((curve) => {

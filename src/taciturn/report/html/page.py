@@ -1,4 +1,4 @@
-"""render(data) makes a report as one self-contained HTML page; write(data, path) writes it atomically.
+"""render(data) makes a report as one self-contained HTML page; write(data, path) also writes it to a file.
 
 The effects of an additive model's columns are small panels on one scale, drawn as SVG without a script.
 """
@@ -55,7 +55,7 @@ def render(data: ReportData) -> str:
 
 
 def write(data: ReportData, path: str | os.PathLike[str]) -> Path:
-    """Write the page atomically: a reader sees the old or the new file. Missing folders are created."""
+    """Write the page atomically: a reader sees either the old or the new file, never a part of it."""
     return write_whole(Path(path), render(data))
 
 
@@ -74,7 +74,7 @@ def _page() -> Template:
 
 
 def _site_names(data: ReportData, accounting: Accounting) -> list[str]:
-    """The names of the network's sites; further sites of larger runs are named by their number."""
+    """The names of the network's sites. If a run has more sites, these are named by their numbers."""
     known = data.network.names if data.network is not None else ()
     most = max((len(costs.totals) for costs in accounting.sites), default=0)
     return [*known, *(f"site {i}" for i in range(len(known), most))]
