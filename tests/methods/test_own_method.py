@@ -119,7 +119,7 @@ def test_mark_of_a_user_method_cannot_be_removed_or_moved(problem: tt.Problem) -
     body["run"]["marks"] = []
     assert accepted(json.dumps(signed(body))) is None
     ours = tt.simulate(problem, "ring", tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(3.0)), rounds=2)
-    with pytest.raises(ParameterError, match="`stated` belongs to method 'own'"):
+    with pytest.raises(ParameterError, match="`stated` must be given for method 'own'"):
         replace(ours.ledger.run, stated=tt.StatedCost(pure=1e-3))
 
 

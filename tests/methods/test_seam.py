@@ -75,7 +75,6 @@ TEXTS = {
     "privacy/certificate/statement.py: _messages": "statement",
     "privacy/certificate/statement.py: _reality": "statement",
     "privacy/ledger/budget.py: _against": "against whom the entry of a budget holds",
-    "report/brief.py: holds_against": "words about a certificate",
     "report/brief.py: marks": "words about a certificate",
     "report/card.py: _floats": "words about a certificate",
     "report/certificates.py: _site": "words about a certificate",

@@ -267,7 +267,7 @@ def test_site_budget_covers_the_moments():
         for t in range(1, ROUNDS + 1):
             ledger.charge_round(prepared.charges(t))
     wrong = prepared.charges(1)._replace(scale=2 * prepared.charges(1).scale)
-    with pytest.raises(ParameterError, match=r"`scale` must be .*, as the facts state"):
+    with pytest.raises(ParameterError, match=r"`scale` must be .*, as the run.s facts state"):
         MemoryLedger(prepared.run_facts(simulated=True), prepared.site_facts()).charge_round(wrong)
 
 
@@ -328,7 +328,7 @@ def test_decisions_of_a_run_shorten_raw_rows_as_the_run_did():
 
 
 def test_a_whitened_run_has_no_average_for_raw_rows():
-    with pytest.raises(ParameterError, match=r"use `run\.decide\(X\)`"):
+    with pytest.raises(ParameterError, match=r"Use `run\.decide\(X\)`"):
         simulated().average()
     raw = simulated(None, rounds=T)
     X, _ = table()

@@ -1,9 +1,10 @@
-"""The interface of a method to engines, sites and planners.
+"""The interface between a method and the engines, sites and planners that use it.
 
 A `Method` holds the settings of the user: a frozen dataclass. Once the public facts of the network are known,
-`prepare` turns it into a `PreparedMethod`. A `PreparedMethod` has every number of the run, checked before any
-budget is spent. A node computes several sites at once, on arrays with a leading axis of sites; one real site
-is a node with one site. `loop.py` fixes the order in which a node computes, charges, sends and receives.
+`prepare` makes a `PreparedMethod` from the method. A `PreparedMethod` has every number of the run, checked
+before any budget is spent. A node computes several sites at once, on arrays with a leading axis of sites; a
+real site is a node with one site. `loop.py` fixes the order in which a node computes, charges, sends and
+receives.
 """
 
 from __future__ import annotations
@@ -127,7 +128,8 @@ class RunOptions:
     """The options of a run in addition to the method. An option that was not given is None.
 
     real : whether the noise is secret. A real run needs settings under which no solve can fail.
-    tol, start, strict, idealised : see `tt.simulate` and `tt.train`. A method refuses options without effect.
+    tol, start, strict, idealised : see `tt.simulate` and `tt.train`. A method refuses those of these options
+        that would have no effect on it.
     """
 
     real: bool = False
@@ -138,7 +140,10 @@ class RunOptions:
 
 
 class UnreadRowsError(LookupError):
-    """Raised if a method's settings depend on the number of rows, and the rows have not been read yet."""
+    """Raised with the name of a method whose settings depend on rows that have not been read yet.
+
+    `runtime/setup.py` catches this error, reads the rows and prepares the run again.
+    """
 
 
 UNSAID = RunOptions()
@@ -164,7 +169,7 @@ class OwnRounds(Method, Protocol):
 
 
 class Stepping(Protocol):
-    """What `loop` needs from a node: its next message, the charge for it, and the state after a reply."""
+    """What `loop` needs from a node: its next message, the charge for this message, and the next state."""
 
     @property
     def rounds(self) -> int: ...
@@ -183,7 +188,7 @@ class Stepping(Protocol):
 
 
 class PreparedMethod(ABC):
-    """A method with all its numbers fixed. They follow from public facts alone."""
+    """A method with all its numbers fixed. The numbers follow from public facts alone."""
 
     network: Network
     private: bool = True
@@ -220,7 +225,7 @@ class PreparedMethod(ABC):
 
     @abstractmethod
     def hears(self, t: int) -> Audience:
-        """The sites whose messages a site receives in round t: its neighbours, or all sites."""
+        """From which sites a site receives messages in round t: from its neighbours, or from all sites."""
 
     @abstractmethod
     def first(self, sites: Sequence[int], repeats: int, seed: int | None) -> Array | None:
@@ -245,7 +250,8 @@ class PreparedMethod(ABC):
         return {}
 
     def coordinates(self, node: Any, state: Any) -> Array | None:
-        """(repeats, d, d): V of each repeat, if the run clips V'x to norm 1 for each row x; else None."""
+        """(repeats, d, d): the matrix V of each repeat, if the run replaces each row x by V'x, shortened to
+        norm at most 1; else None."""
         return None
 
     def site_facts(self) -> list[SiteFacts]:
@@ -275,11 +281,11 @@ class SitesMethod(PreparedMethod):
     """A prepared method for a run between sites. `network` describes only the site of this process."""
 
     padded: bool = False
-    """Whether random pads hide the messages. A pad hides one message; its key is kept in memory only."""
+    """Whether random pads hide the messages. Each pad is used for one message; its key is only in memory."""
 
     @abstractmethod
     def at_site(self, rows: Any, samples: Sequence[int], links: Links, seed: int | None) -> Any:
-        """The site of this process, for all attempts of the run. `samples` : every site's number of rows."""
+        """The site of this process, for all attempts of the run. `samples` : how many rows each site has."""
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
         """The facts and charges of the messages of these rounds; a round listed twice is charged twice."""
@@ -291,7 +297,7 @@ class SitesMethod(PreparedMethod):
 
     @abstractmethod
     def warm_up(self, rows: Any, seed: int | None) -> None:
-        """Compile what the first round needs: compute a round on made-up rows, as many as the site has."""
+        """Compile the code of the first round: compute a round on made-up rows, as many as the site has."""
 
 
 def site_numbers(network: Network) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The settings of a method in a job between sites: the keys of its files, and the run that they describe."""
+"""The settings of a method in a job between sites: which keys of the files set it, and the prepared run."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .sums.prepared import PreparedSums
 from .sums.program import SumTables
 from .whitened_penalty import PreparedWhitened, moments_of_rows
 
-_MASKED_ROUNDS = 10**4  # the most rounds; noise and grid of all rounds are computed before the first round
+_MASKED_ROUNDS = 10**4  # the most rounds of a masked job, which computes all noise scales before round 1
 
 
 class JobSettings(ABC):
     """The method of a job with its settings, checked.
 
-    keys : the keys of job.toml that only this method has.   own : the method's keys in each site's own file.
+    keys : the keys of job.toml that only this method has.   own : the method's keys in each site's site.toml.
     quorum : whether a run may continue without sites that drop out.
     several : whether the job may have more than two classes.
-    scaled : whether a row of a table and its constant column together must have norm at most 1.
+    scaled : whether a row, including its constant column, must have norm at most 1.
     """
 
     keys: ClassVar[tuple[str, ...]]
@@ -46,7 +46,7 @@ class JobSettings(ABC):
     @property
     @abstractmethod
     def sums(self) -> SumTables | None:
-        """The sums over all sites. They follow from public facts, so every site computes the same."""
+        """The sums over all sites, if any. Every site computes the same sums, from public facts alone."""
 
     @property
     @abstractmethod
@@ -55,7 +55,10 @@ class JobSettings(ABC):
 
     @abstractmethod
     def prepare(self, number: int, own: Mapping[str, Any], *, real: bool) -> SitesMethod:
-        """The prepared run of site `number`. `own` has this site's schedules; those of others are unknown."""
+        """The prepared run of site `number`. `own` has the schedules of this site alone.
+
+        real : whether to refuse settings under which a message from a neighbour could make the solver fail.
+        """
 
     def gaps(self, own: Mapping[str, Any]) -> list[str]:
         """The conditions of the paper's theorems that a site's own schedules do not meet."""

@@ -1,6 +1,6 @@
 """The loop of a node: compute, store charge and message, send, receive. Only this file sets this order.
 
-    for t in the rounds that are left:
+    for t in the rounds that remain:
         message = what the node computes from its rows and its state
         Store(charges, message, state)      charges a ledger, or writes charge and message to a site's disk
         heard = Send(t, message)            only now may the message leave the node
@@ -26,7 +26,7 @@ from .base import Stepping
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Store this charge, this message and the state before it. Only then may the message leave the site.
+    """Store this charge, this message and the state before this message. Only then may the message be sent.
 
     A message of None means that the computation failed. The failure is charged too, and the loop ends.
     """
@@ -56,8 +56,8 @@ Loop = Generator[Store | Send, Any, Any]
 def loop(node: Stepping, state: Any, *, released: Any | None = None) -> Loop:
     """Rounds state.t + 1 .. T of a node, as a generator of `Store` and `Send` steps.
 
-    `released` is the message of round state.t + 1 if it was stored before a crash. The loop sends that
-    message again unchanged. It neither computes nor charges it again.
+    `released` is the message of round state.t + 1 if this message was stored before a crash. The loop then
+    sends the stored message unchanged, and neither computes nor charges this round again.
     """
     for t in range(state.t + 1, node.rounds + 1):
         if released is None:
@@ -65,8 +65,8 @@ def loop(node: Stepping, state: Any, *, released: Any | None = None) -> Loop:
             yield Store(node.charges(t)._replace(aborted=message is None), message, state)
             if message is None:
                 raise NotConverged(
-                    f"the solver failed in round {t}, and the run ends: the round is charged, nothing of it "
-                    "was sent, and it is never repeated. Start a new run with a larger `tol`."
+                    f"the solver failed in round {t}, and the run ends. This round is charged, none of its "
+                    "results were sent, and it is never repeated. Start a new run with a larger `tol`."
                 )
         else:
             message, released = released, None
@@ -76,7 +76,7 @@ def loop(node: Stepping, state: Any, *, released: Any | None = None) -> Loop:
 
 
 def stored(steps: Loop, keep: Callable[[Store], None]) -> Generator[Send, Any, Any]:
-    """The same loop, which calls `keep` for every `Store`. The caller has to carry out only `Send`."""
+    """The loop `steps`, with `keep` called for every `Store`. The caller has to carry out only `Send`."""
     answer = None
     while True:
         try:
@@ -91,7 +91,7 @@ def stored(steps: Loop, keep: Callable[[Store], None]) -> Generator[Send, Any, A
 
 
 def charged(steps: Loop, ledger: Ledger) -> Generator[Send, Any, Any]:
-    """The same loop, which makes every charge on this ledger. The caller has to carry out only `Send`."""
+    """The loop `steps`, with every charge made to this ledger. The caller has to carry out only `Send`."""
     return stored(steps, lambda effect: ledger.charge_round(effect.charges))
 
 
@@ -102,7 +102,7 @@ def charge_again(node: Stepping, ledger: Ledger, upto: int) -> None:
 
 
 def drive(steps: Loop, *, store: Callable[[Store], None], exchange: Callable[[Send], Any]) -> Any:
-    """Run a loop to its end: `store` writes to disk, `exchange` sends and returns what was received."""
+    """Run a loop to its end: `store` carries out a `Store`, `exchange` a `Send`, whose reply it returns."""
     sends = stored(steps, store)
     answer = None
     while True:

@@ -1,8 +1,8 @@
 """A user's own method: the user writes the noisy message of a round, and states and proves its privacy cost.
 
 The loop, the engines, the ledger and the certificate are the same as for every method. Between rounds a site
-keeps only the vectors that it sent and received, and nothing else computed from rows. So the cost of a run is
-the composition of the costs of its rounds.
+keeps only the vectors that it last sent and received, and nothing else that was computed from rows. So the
+cost of a run is the composition of the costs of its rounds.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class OwnMethod(ABC):
 
     @abstractmethod
     def message(self, rows: Any, own: Array, heard: Array, t: int, generator: np.random.Generator) -> Array:
-        """The message of a site in round t, with noise: a vector of d numbers, which becomes its model.
+        """The noisy message of a site in round t: a vector of d numbers, which becomes the site's model.
 
         rows : the site's objective: `rows.gradient(F)` and `rows.value(F)` of models (k, d), `rows.samples`.
         own : the vector that the site sent last; zeros before round 1.
-        heard : the mean of the vectors that its neighbours sent last.
+        heard : the mean of the vectors that the site's neighbours sent last.
         generator : the source of all noise; it is secret in a real run, and seeded in a simulation.
         """
 
@@ -52,7 +52,7 @@ class OwnMethod(ABC):
         if not isinstance(self.cost, StatedCost):
             raise ParameterError(
                 f"`cost` must be a StatedCost, the cost of one round for any one record; got "
-                f"{type(self.cost).__name__}. Without it nothing can be certified."
+                f"{type(self.cost).__name__}. Without a stated cost nothing can be certified."
             )
         return PreparedOwn(network, self, self.cost, rounds)
 
@@ -96,7 +96,7 @@ class OwnNode:
         return sent
 
     def charges(self, t: int) -> RoundCharges:
-        """One release of each site. The facts of the run state its cost (`StatedCost`)."""
+        """One release of each site. The facts of the run state the cost of a release (`StatedCost`)."""
         return _charges(self.sites, t)
 
     def after(self, state: OwnState, message: Array, heard: Array) -> OwnState:

@@ -26,10 +26,10 @@ class Run:
 
     loss : (repeats, rounds), the paper's L(t): the mean over sites of each site's mean loss on its own rows.
     accuracy : (repeats, rounds), the mean over sites of the share of rows classified correctly, or of the
-        mean absolute error of a regression. No noise protects loss and accuracy. Both are nan if they were
-        not measured.
+        mean absolute error of a regression. Loss and accuracy are computed from the rows without noise, so do
+        not publish them. Both are nan if they were not measured.
     consensus_gap : (repeats, rounds), the largest distance of a site's vector from the network's mean.
-    coef : (repeats, sites, features) after the last round.
+    coef : (repeats, sites, features), the vector of each site after the last round.
     history : (rounds, repeats, sites, features), every released vector; None unless `history=True`.
     settings : the settings of the run, as plain JSON.
     coordinates : (repeats, features, features), the matrix V of a run in whitened coordinates, else None.
@@ -68,8 +68,8 @@ class Run:
         """
         if self.coordinates is not None:
             raise ParameterError(
-                "`average` is not a model of raw rows in a run with whitened coordinates, which shorten long "
-                "rows; use `run.decide(X)`."
+                "`average` gives no model of the original rows here: a run in whitened coordinates shortens "
+                "long rows. Use `run.decide(X)`."
             )
         if last == 1:
             return network_average(self.coef)
@@ -143,7 +143,7 @@ _TOGETHER = 256  # number of sites whose distances are computed at a time
 
 
 class Recorder:
-    """Collects the record of a run round by round; `finish` returns it."""
+    """Collects the record of a run round by round; `finish` returns the record."""
 
     def __init__(self, rounds: int, repeats: int, *, history: bool) -> None:
         self.loss, self.accuracy, self.consensus_gap = np.empty((3, repeats, rounds))
@@ -160,7 +160,7 @@ class Recorder:
     def finish(
         self, f: Array, ledger: Ledger, settings: Mapping[str, Any], coordinates: Array | None = None
     ) -> Run:
-        """The complete record."""
+        """The complete record; f are the vectors after the last round, (sites, repeats, d)."""
         coef, history = f.transpose(1, 0, 2).copy(), None if self.history is None else np.stack(self.history)
         curves = self.loss, self.accuracy, self.consensus_gap
         return Run(*curves, coef, history, ledger, settings, coordinates)

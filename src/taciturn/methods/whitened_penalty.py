@@ -6,8 +6,9 @@
                     rounds of the paper run on these rows, between neighbours
 
 Given W and q, x^ depends on its own row alone, so every bound on the paper's rounds holds unchanged. The cost
-of the moments is added to the cost of these rounds. A site's own noise in the moments protects its records,
-even if all other sites collude. A model u of the rows x^ gives a row x the score (W u / q)'x min(1, q/r).
+of the moments is added to the cost of these rounds. A site's own noise in the moments protects the site's
+records, even if all other sites collude. A model u for the rows x^ gives a row x the score
+(W u / q)'x min(1, q/r).
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from .whitened_site import WhitenedSite
 
 SHARE = 0.1
-"""The share of a whole run's squared budget, mu^2, that the planner spends on the moments."""
-_SHARES = (0.4, 0.6)  # the shares of the two releases of moments in the budget for moments
+"""The share of the squared budget mu^2 of a whole run that the planner spends on the moments."""
+_SHARES = (0.4, 0.6)  # how the two releases of moments share the squared budget for moments
 ROUNDS = len(_SHARES)
 """The number of rounds, at the start, that release moments."""
 
@@ -57,7 +58,7 @@ def strength(units: int, sites: int, mu: float) -> Strength:
 def moments_of_rows(network: Network, mu: float) -> SumTables:
     """The sums that determine the coordinates. Together they are mu-GDP even if all other sites collude."""
     if not network.samples:
-        raise UnreadRowsError("PenaltyPerturbation")
+        raise UnreadRowsError("PenaltyPerturbation")  # caught: the rows are read, and the run prepared again
     mu, d = checks.positive("whiten", mu), network.dimension
     pairs = pair_graph(network.total, None)
     largest = most_rows(network.samples, network.persons)
@@ -75,7 +76,10 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
 
 
 def whitened_objective(objective: LocalObjective, at: Coordinates) -> LocalObjective:
-    """The same site with its rows in these coordinates. Each new row depends on one original row alone."""
+    """The objective of the same site with its rows in these coordinates.
+
+    Each transformed row depends on one original row alone.
+    """
     from ..kernels.whitened_rows import dense_rows, sparse_rows
 
     W = np.ascontiguousarray(at.W / at.q)
@@ -99,9 +103,11 @@ def whitened_objective(objective: LocalObjective, at: Coordinates) -> LocalObjec
 
 @dataclass(frozen=True, eq=False)
 class WhitenedNodeState:
-    """The state of sites after t rounds: the public moments, then one state for each repeat.
+    """The state of sites after t rounds.
 
+    public : the state of the moments, which is public.
     first, heard : the public start vectors of these sites, and the sums of their neighbours' start vectors.
+    rounds : after the moments, the state of the paper's rounds for each repeat.
     """
 
     t: int
@@ -161,14 +167,17 @@ class WhitenedNode:
         return replace(state, t=t, rounds=tuple(each))
 
     def models(self, state: WhitenedNodeState) -> Array:
-        """The model W u / q of every site and repeat, for unclipped rows; zeros before the paper's rounds."""
+        """The model W u / q of every site and repeat, for original rows that the run does not shorten.
+
+        The models are zeros before the paper's rounds.
+        """
         if not state.rounds:
             return np.zeros((len(self.sites), self.sums.repeats, self.prepared.model_size))
         pairs = zip(state.rounds, self.coordinates(state), strict=True)
         return np.concatenate([one.f @ V.T for one, V in pairs], axis=1)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of models on each site's own rows, clipped as in the run."""
+        """(mean loss, quality) of models on each site's own rows, shortened as in the run."""
         if not self.inner:
             found = [half.metrics(model) for half, model in zip(self.sums.halves, models, strict=True)]
             losses, qualities = (np.stack(part) for part in zip(*found, strict=True))
@@ -187,7 +196,10 @@ class WhitenedNode:
         return state.first[:, k : k + 1], state.heard[:, k : k + 1]
 
     def _node(self, state: WhitenedNodeState, k: int) -> Node:
-        """The node for the paper's rounds of repeat k, on rows in that repeat's coordinates; made once."""
+        """The node for the paper's rounds of repeat k, on rows in that repeat's coordinates.
+
+        The node is made at the first call and kept.
+        """
         if k not in self.inner:
             at = state.public.coordinates[k]
             node = self.prepared.node_at(at, self.objectives, repeat_seed(self.seed, k))
@@ -211,7 +223,7 @@ class PreparedWhitened(PreparedADMM):
         """
         network = prepared.network
         if network.total < 2:
-            raise ParameterError("`whiten` must be None for one site alone, which has no neighbours.")
+            raise ParameterError("`whiten` must be None for a network of one site.")
         moments = PreparedSums(network, moments_of_rows(whole or network, mu))
         return cls(network, prepared.tables, prepared.tol, prepared.method, prepared.begin, moments=moments)
 
@@ -249,7 +261,10 @@ class PreparedWhitened(PreparedADMM):
         return WhitenedSite(sums.number, self, lambda at: self.node_at(at, [rows], seed), sums, links)
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """Facts and charges of these rounds; moments sent k times have sqrt(k) times the sensitivity."""
+        """The facts and charges of the messages of these rounds; a round listed twice is charged twice.
+
+        Moments that were sent k times are charged once, with sqrt(k) times the sensitivity.
+        """
         times, m = Counter(rounds), self.moments.rounds
         sums = list(run.sums)
         for k, one in enumerate(sums):

@@ -1,8 +1,9 @@
 """The paper's method in whitened coordinates, between sites: moments without masks, then the paper's rounds.
 
-A site's own noise protects its rows in the moments, so the moments need no masks: a site stores its share and
-sends it to all sites. No site releases its moments twice. A later attempt uses the totals of the first
-attempt: every site sends these totals in its hello message, together with its last vector.
+The noise that a site adds to its moments protects its rows, so the moments need no masks: a site stores its
+share of each total and sends the share to all sites. No site releases its moments twice. A later attempt (a
+part of the run with other member sites) uses the totals of the first attempt: every site sends these totals
+in its hello message, together with its last vector.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ Totals = tuple[bytes, ...]
 class WhitenedSiteState:
     """The state of a site after t rounds.
 
-    totals : the totals of the moments.   public : the coordinates.   rounds : the paper's state.
+    totals : the totals of the moments so far.   public : the state that follows from them, with coordinates.
+    rounds : the state of the paper's rounds; None before these rounds.
     """
 
     t: int
@@ -83,7 +85,7 @@ class WhitenedSite(UnmaskedSite):
         return WhitenedSiteState(0, (), self.sums.start())
 
     def vector(self, state: WhitenedSiteState) -> bytes:
-        """The last vector that this site released and the totals of the moments, all public."""
+        """The last vector that this site released, then the totals of the moments, as bytes; all public."""
         if state.rounds is None:
             return b""
         return self._on_rows(state.totals).vector(state.rounds) + b"".join(state.totals)
@@ -102,11 +104,11 @@ class WhitenedSite(UnmaskedSite):
         return np.ascontiguousarray(at.W / at.q)
 
     def enter(self, members: Sequence[int], vectors: Mapping[int, bytes], t: int) -> WhitenedSiteState:
-        """The first state of an attempt. Before all moments are released, it is `start()`.
+        """The first state of an attempt that begins after round t.
 
-        Afterwards every member continues from its last vector, with dual variables 0.
-        A site that lost the totals uses the totals that most members send. Wrong totals cost accuracy but no
-        privacy, because rows have norm at most 1 in any coordinates.
+        Before all moments are released, this state is `start()`. Afterwards every member continues from its
+        last vector, with dual variables 0. A site that lost the totals uses the totals that most members
+        send. Wrong totals cost accuracy but no privacy, because rows have norm at most 1 in any coordinates.
         """
         if t < self.moments:
             return self.start()
@@ -120,9 +122,10 @@ class WhitenedSite(UnmaskedSite):
         return WhitenedSiteState(t, totals, self._public(totals), begun)
 
     def attempt(self, members: Sequence[int], base: int, left: float) -> WhitenedAttempt | None:
-        """This site in an attempt with these members; None if it cannot take part.
+        """This site in an attempt with these members after round `base`; None if the site cannot take part.
 
-        It cannot take part without a neighbour, after the last round, or if the moments were interrupted.
+        The site cannot take part without a neighbour among the members, after the last round, or if an
+        earlier attempt ended between two releases of moments.
         """
         near = self.near(members)
         moments = self.sums.attempt(members, 0, 1.0) if base == 0 else None
@@ -131,7 +134,8 @@ class WhitenedSite(UnmaskedSite):
         return WhitenedAttempt(self, tuple(members), near, moments)
 
     def _read(self, vector: bytes) -> tuple[bytes, Totals]:
-        """The vector and the totals that `vector` put together; empty if the length of the data is wrong."""
+        """The last vector and the totals in the bytes that `vector` wrote; both are empty if the bytes have
+        the wrong length."""
         sizes = [8 * self.dimension, *(8 * entry.length for entry in self.sums.tables.sums)]
         if len(vector) != sum(sizes):
             return b"", ()
@@ -150,9 +154,9 @@ class WhitenedSite(UnmaskedSite):
         return SumsAttempt(self.sums, self.sums.tables, tuple(range(len(self.sums.samples))), 1.0)
 
     def _on_rows(self, totals: Totals) -> ADMMSite:
-        """This site for the paper's rounds, on rows in the coordinates from these totals; made only once."""
+        """This site for the paper's rounds, on rows in the coordinates from these totals; kept for reuse."""
         if len(totals) < self.moments:
-            raise StateLost("this site lost the moments of the rows, and no member stated them.")
+            raise StateLost("this site lost the totals of the moments, and no member of the run sent them.")
         if totals not in self.made:
             node = self.node_at(self._public(totals).coordinates[0])
             self.made.clear()
@@ -184,7 +188,8 @@ class WhitenedAttempt(UnmaskedAttempt):
         return self._moments().facts(t) if t <= self.site.moments else self._reader().facts(t)
 
     def message(self, state: WhitenedSiteState) -> bytes | None:
-        """This site's share of the moments or, later, f(t), both with noise; None if the solve failed."""
+        """This site's share of the moments or, in the paper's rounds, f(t), both with noise; None if the
+        solve failed."""
         if state.t < self.site.moments:
             return self._moments().message(state.public)
         return None if state.rounds is None else self._rounds(state.totals).message(state.rounds)
@@ -194,7 +199,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         return next(self.site.prepared.charges(t).each())
 
     def heard(self, t: int, messages: Mapping[int, bytes]) -> bytes:
-        """The sum of all sites' shares of the moments or, later, the sum of the neighbours' vectors."""
+        """The sum of all sites' shares of the moments; in the paper's rounds, of the neighbours' vectors."""
         return (
             self._moments().heard(t, messages)
             if t <= self.site.moments
@@ -207,7 +212,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         return long or self.blamed(t, messages) is not None
 
     def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
-        """The site with the largest message, if its norm is larger than any honest site's; else None."""
+        """The site with the largest message, if no honest site sends so large a message; else None."""
         if t > self.site.moments:
             return self._reader().blamed(t, messages)
         sums = self._moments()
@@ -225,7 +230,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         return [] if t <= self.site.moments else self._reader().at_edge(t, messages)
 
     def after(self, state: WhitenedSiteState, own: bytes, heard: bytes) -> WhitenedSiteState:
-        """The state after one more round: with one more total of the moments or, later, the dual update."""
+        """The state after one more round: with a further total or, in the paper's rounds, the dual update."""
         t, site = state.t + 1, self.site
         if t > site.moments:
             rounds = self._rounds(state.totals).after(site._rounds(state), own, heard)

@@ -58,7 +58,7 @@ def test_mask_is_issued_once():
     keys = all_keys(3)[0]
     keys.mask(1, "a", (5,))
     keys.mask(1, "b", (5,))
-    with pytest.raises(ParameterError, match="used once"):
+    with pytest.raises(ParameterError, match="used only once"):
         keys.mask(1, "a", (5,))
     keys.advance()
     keys.mask(2, "a", (5,))

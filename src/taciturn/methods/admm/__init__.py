@@ -1,1 +1,1 @@
-"""The paper's algorithms."""
+"""The algorithms of the paper [ZKL18]: ADMM, M-ADMM and their perturbations."""

@@ -1,4 +1,4 @@
-"""The facts about the loss and the sites, and all charges, which the accountant needs from a run's tables.
+"""What the accountant needs to know: the facts about the loss and the sites, and the charges of all rounds.
 
 Every schedule is fixed in advance, so the cost of all rounds is known before the first round.
 """
@@ -20,7 +20,7 @@ from .tables import Tables
 
 
 def loss_facts(loss: Loss) -> LossFacts:
-    """The facts that the accountant needs about a loss; only shipped losses may claim a special bound."""
+    """The facts that the accountant needs about a loss; only taciturn's own losses get tighter bounds."""
     shipped = type(loss) in SHIPPED.values()
     parameters: dict[str, Any] = asdict(loss) if is_dataclass(loss) and not isinstance(loss, type) else {}
     return LossFacts(
@@ -45,7 +45,10 @@ def charges(tables: Tables, t: int, sites: NDArray[np.int64]) -> RoundCharges:
 
 
 def price_run(tables: Tables, run: RunFacts, sites: Sequence[SiteFacts]) -> MemoryLedger:
-    """The ledger of these sites after the last round, computed in advance; row k belongs to sites[k]."""
+    """The ledger of these sites after the last round, computed in advance.
+
+    Row k of the tables belongs to sites[k].
+    """
     ledger, numbers = MemoryLedger(run, sites), np.array([facts.site for facts in sites], dtype=np.int64)
     for entry in run.sums:  # the first rounds release moments of the rows
         none, std = np.zeros(len(numbers)), np.full(len(numbers), entry.std)

@@ -25,7 +25,7 @@ from ..base import Audience, Links
 from .averaging import network_average
 from .node import Node, NodeState
 
-EDGE = 0.75  # a share of the clip: noise alone moves a few entries of a vector this far, but not half of them
+EDGE = 0.75  # near the clip: from this share of it on. Noise alone may move a few entries there, but not half
 
 
 class UnmaskedSite:
@@ -34,12 +34,12 @@ class UnmaskedSite:
     number: int
     links: Links
     common = False
-    """Every site holds a state of its own."""
+    """False: every site holds a state of its own."""
     colluding = 0
-    """Not used: the cost does not depend on the number of colluders."""
+    """Without meaning: the cost does not depend on the number of colluding sites."""
 
     def spent(self, base: int, left: float, upto: int) -> float:
-        """0: the budget of a skipped round stays unspent, and no other round gets it."""
+        """0: the budget of a skipped round stays unspent and is not used for other rounds."""
         return 0.0
 
     def connected(self, members: Sequence[int]) -> bool:
@@ -75,7 +75,7 @@ class UnmaskedAttempt:
 class ADMMSite(UnmaskedSite):
     """One site of a run, over all of its attempts.
 
-    node : computes this site's rounds, with all neighbours in the job.   links : the neighbours of each site.
+    node : computes this site's rounds if all its neighbours take part.   links : the neighbours of each site.
     """
 
     number: int
@@ -112,7 +112,10 @@ class ADMMSite(UnmaskedSite):
         return NodeState(t, f, np.zeros_like(f), heard)
 
     def attempt(self, members: Sequence[int], base: int, left: float) -> ADMMAttempt | None:
-        """This site in an attempt with these members; None without a neighbour among them or a round left."""
+        """This site in an attempt with these members after round `base`.
+
+        None if no neighbour of the site is a member, or if no round remains.
+        """
         near, planned = self.near(members), len(self.links[self.number])
         if not near or base >= self.rounds:
             return None
@@ -170,9 +173,9 @@ class ADMMAttempt(UnmaskedAttempt):
         return self.blamed(t, messages) is not None
 
     def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
-        """The site with the largest vector, if half of its entries are near the clip or one is beyond it.
+        """The site with the largest vector, if half of its entries are near the clip or one exceeds the clip.
 
-        A site that pulls the others to the clip reaches the clip first: the others follow a round later.
+        A site that pulls its neighbours to the clip is there itself one round before its neighbours.
         """
         far = {j: self._reach(_vector(data)) for j, data in messages.items() if j != self.site.number}
         furthest = max(far, key=lambda j: far[j], default=None)

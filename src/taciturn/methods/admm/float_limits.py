@@ -1,9 +1,10 @@
 """Float limits: the smallest tolerance that floats can certify for a site's minimiser, for any messages.
 
 A failed solve would reveal facts about the rows that no noise hides. So a real run begins only if floats
-certify `tol` for every history up to `history_limit`. A history is the linear term of the sent and received
-vectors. A round with a larger history is not started; this reveals nothing new, because an observer knows
-these vectors. A solve can then fail only if its noise is longer than `longest_noise`.
+certify `tol` for every history up to `history_limit`. The history of a round is the linear term that all sent
+and received vectors add to the site's problem. A round with a larger history is not started; this reveals
+nothing new, because an observer knows these vectors. So a solve can fail only if its noise is longer than
+`longest_noise`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..base import Network
 from .tables import Tables
 
 _U = 2.0**-53
-_HISTORY = 4.0  # in units of clip sqrt(d): at most 1 for a round's messages, the rest for lam, their sum
+_HISTORY = 4.0  # in units of clip sqrt(d): at most 1 for a round's messages, 3 for the dual variable lam
 TAIL = 1e-18
 """The probability that a noise vector is longer than `longest_noise`."""
 
@@ -44,12 +45,12 @@ def longest_noise(tables: Tables, d: int) -> Array:
 
 
 def least_tol(tables: Tables, network: Network, row: int, clip: float) -> float:
-    """The smallest `tol` that floats certify at one site in every round. Half of it is for rounded noise.
+    """The smallest `tol` that floats certify at one site in every round. Half of `tol` is for rounded noise.
 
-    The noise is rounded when it is drawn, by at most (d + 16) u of its length, where u = 2^-53. It is rounded
-    again when it is added to the linear term. Each of the two errors moves the minimiser by at most the size
-    of the error: df/de = -H^-1 and H >= I.
-    tables : the tables of that site alone.   row : the position of the site in `network.sites`.
+    The noise is rounded when it is drawn, by at most (d + 16) u times its length, where u = 2^-53. The noise
+    is rounded again when it is added to the linear term. Each of the two errors moves the minimiser by at
+    most the size of the error: df/de = -H^-1 and H >= I.
+    tables : the tables of this site alone.   row : the position of the site in `network.sites`.
     """
     loss, d, R = network.loss, network.dimension, network.regularizer
     rho, kappa = network.regularization / network.total, 2.0 * tables.eta * network.degrees[row]
@@ -83,8 +84,8 @@ def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
     limit = history_limit(clip, b.shape[-1])
     if not np.all(np.linalg.norm(b, axis=-1).max(axis=-1) <= limit * np.asarray(m)):
         raise OutOfReach(
-            f"round {t} was not started: the sum of what was sent and received exceeds {limit:g}, which is "
-            "beyond the range that floats cover. No noise was drawn, and nothing of this round is charged."
+            f"round {t} was not started: the sum of what was sent and received exceeds {limit:g}. Up to this "
+            "limit the solver cannot fail. No noise was drawn, and this round is not charged."
         )
 
 

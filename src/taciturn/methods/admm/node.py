@@ -43,10 +43,10 @@ class NodeState:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """Some sites of a run; fixed before the first round.
+    """Some sites of a run; all fields are fixed before the first round.
 
     The solver makes a new preconditioner every `refresh` rounds and keeps it in between. A run that resumes
-    at a round with a new preconditioner gives the same bits as a run that never stopped.
+    at a round in which the preconditioner is new gives the same bits as a run that never stopped.
 
     sites : the numbers of these sites in the network.
     degrees : V_i, the number of neighbours of each of these sites.

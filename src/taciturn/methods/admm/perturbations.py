@@ -1,14 +1,15 @@
 """The methods: each defines its penalty, its dual step, its noise, and where the noise is added.
 
     ADMM                  eta = theta, one number for all sites and rounds     [ZKL18, (8)-(9)]
-    MADMM                 eta_i(t) for each site and round, theta separate     [ZKL18, (10)-(11)]
+    MADMM                 eta_i(t) for each site and round, theta on its own   [ZKL18, (10)-(11)]
     PenaltyPerturbation   MADMM with noise inside the penalty                  [ZKL18, Algorithm 1]
     DualPerturbation      ADMM with noise on the dual variable                 [zhang2017]
     PrimalPerturbation    ADMM with noise on what is broadcast                 [zhang2017]
 
-A method is a frozen dataclass. `tables` computes its numbers for every site and round, `prepare` adds the
-other settings of a run, and `node.py` runs it. `penalty` (eta) and `dual_step` (theta) are each a number, a
-schedule, or a list with a number or schedule for each site, unless a method says otherwise.
+A method is a frozen dataclass. `tables` computes the method's numbers for every site and round, `prepare`
+adds the settings of the network and the run, and `node.py` runs the method. `penalty` (eta) and `dual_step`
+(theta) are each a number, a schedule, or a list with a number or schedule for each site, unless a method says
+otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .tables import MethodName, Noise, Tables
 from .theory import check_theorem_1
 
 _MOST = 10**8  # the largest number of releases in a run, all sites together
-_TOL = 1e-8  # the default tolerance of the solver in a simulation; in a real run it is _REAL_TOL
+_TOL = 1e-8  # the default tolerance of the solver in a simulation; _REAL_TOL is that of a real run
 _REAL_TOL = 1e-9
 
 
@@ -40,7 +41,7 @@ class ADMMMethod(ABC):
 
     @abstractmethod
     def tables(self, sites: int, rounds: int) -> Tables:
-        """Return every number of the run, checked, before anything is spent."""
+        """Return every number of the run, checked, before any budget is spent."""
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedADMM:
         """Prepare a run of this method over a network. A real run gets defaults for settings not given."""
@@ -72,7 +73,7 @@ Method = ADMMMethod
 class ADMM(ADMMMethod):
     """Conventional ADMM in its simplified form: one fixed penalty, which is also the dual step.
 
-    It adds no noise and gives no privacy. It is the baseline for the other methods.
+    This method adds no noise and gives no privacy. It is the baseline for the private methods.
 
     >>> ADMM(penalty=0.5).tables(sites=2, rounds=3).eta.tolist()
     [[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]
@@ -107,8 +108,9 @@ class MADMM(ADMMMethod):
 class Release(ADMMMethod):
     """The base class of all private methods. It has the settings for the release of a vector.
 
-    output_noise: a little noise that is added after the solve. It covers the error of an inexact solver.
-        Without output noise the certificate says 'idealised: exact minimiser assumed'.
+    output_noise: a little noise that is added after the solve. It covers the error of an inexact solver. The
+        certificate of a penalty or dual perturbation without output noise says 'idealised: exact minimiser
+        assumed'.
     grid, clip: released values are clipped to [-clip, clip] and rounded to multiples of grid.
     """
 
@@ -135,8 +137,9 @@ class PenaltyPerturbation(Release):
     If the penalty grows from round to round, later rounds cost less privacy. The paper's theorems need a
     penalty that never decreases and is at least `dual_step`.
 
-    whiten : the privacy cost mu of two extra rounds at the start. They release noisy second moments of the
-        rows, and the run then uses whitened coordinates. The schedules begin after these rounds.
+    whiten : the privacy cost mu of the first two rounds together, or None. These two rounds release noisy
+        second moments of the rows, and the later rounds, in which the schedules apply, use whitened
+        coordinates.
 
     >>> from taciturn import Geometric, NormNoise
     >>> method = PenaltyPerturbation(Geometric(0.5, 1.04), 0.5, NormNoise(rate=Geometric(3.0, 1.03)))
@@ -161,7 +164,7 @@ class PenaltyPerturbation(Release):
         if checks.whole("rounds", rounds) <= MOMENT_ROUNDS:
             raise ParameterError(
                 f"`rounds` must be at least {MOMENT_ROUNDS + 1} with `whiten`, because the first "
-                f"{MOMENT_ROUNDS} release moments of the rows; got {rounds}."
+                f"{MOMENT_ROUNDS} rounds release moments of the rows; got {rounds}."
             )
         return PreparedWhitened.of(super().prepare(network, rounds - MOMENT_ROUNDS, options), self.whiten)
 
@@ -171,7 +174,9 @@ class PenaltyPerturbation(Release):
 
 @dataclass(frozen=True)
 class DualPerturbation(Release):
-    """ADMM with the dual variable lam + eta V e. It equals penalty perturbation with a fixed eta = theta.
+    """ADMM with noise e on the dual variable: lam + eta V e instead of lam.
+
+    This method equals penalty perturbation with a fixed eta = theta.
 
     >>> from taciturn import NormNoise
     >>> DualPerturbation(penalty=0.5, noise=NormNoise(rate=3.0)).tables(sites=5, rounds=60).theta[0, 0].item()

@@ -50,7 +50,7 @@ class PreparedADMM(SitesMethod):
         return "neighbours"
 
     def first(self, sites: Sequence[int], repeats: int, seed: int | None) -> Array:
-        """f(0): zeros, or standard normal random numbers. The start never depends on the data."""
+        """f(0): zeros, or standard normal random numbers. f(0) never depends on the data."""
         shape = (repeats, self.network.dimension)
         if self.begin == "zeros":
             return np.broadcast_to(0.0, (len(sites), *shape))  # takes no memory
@@ -93,7 +93,7 @@ class PreparedADMM(SitesMethod):
         return ADMMSite(self.network.sites[0], node, links, clip, self.network.dimension)
 
     def warm_up(self, rows: Any, seed: int | None) -> None:
-        """Load the code of the first round: solve a problem of the same size with made-up rows and noise."""
+        """Load the code of the first round: solve a problem of the same size on made-up rows, with noise."""
         from ...objective.local import LocalObjective
         from ...objective.solver.small.sites import small_form
         from .attempt import ADMMSite  # noqa: F401  needed by `site_of`, once the site is connected

@@ -1,7 +1,7 @@
 """The defaults of a real run for settings that the user did not give: output noise, grid, clip, tolerance.
 
-The defaults follow from public settings alone. `float_limits` proves before the first round that no solve
-can fail with them, except with negligible probability.
+The defaults follow from public settings alone. `float_limits` checks before the first round that no solve can
+fail with these settings, except with negligible probability.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _TOLS = tuple(10.0**-k for k in range(9, 2, -1))
 
 
 def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[str, Any], float]:
-    """The settings that a real run needs and the method does not have, and `tol` (chosen here if it is None).
+    """The settings that a real run needs and the method does not have, and `tol` (chosen if it is None).
 
-    Output noise, of the same kind as the method's noise: the solver stops within `tol` of the minimiser, and
-    only this noise covers the difference. A grid for released values: the low bits of a float can reveal more
-    than the real number that the float stands for. A clip, and a `tol` that floats certify for every message
-    within the clip.
+    A real run needs output noise, of the same kind as the method's noise: the solver stops within `tol` of
+    the minimiser, and only this noise covers the difference. The run needs a grid for released values,
+    because the low bits of a float can reveal more than the real number that the float stands for. The run
+    needs a clip, and a `tol` that floats certify for every message within the clip.
     """
     if tol is not None:
         checks.positive("tol", tol)
@@ -48,7 +48,7 @@ def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[
 
 
 def check_samplers(tables: Tables) -> None:
-    """Raise if the noise is a subclass of a shipped class: it could draw less noise than is charged."""
+    """Raise if the class of a noise is a user's subclass, which could draw less noise than is charged."""
     for name, noise in (("noise", tables.noise), ("output_noise", tables.output_noise)):
         if noise is not None and type(noise) not in (NormNoise, GaussianNoise):
             raise ParameterError(

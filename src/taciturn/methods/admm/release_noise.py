@@ -1,8 +1,8 @@
 """The noise of one round: noise inside the update, and noise on the solved vector before it is sent.
 
-A simulation adds noise in floats and then rounds to the grid. A real run rounds first and then adds a whole
-number of grid steps, drawn exactly. It releases z = rint(f / grid) + noise, so the privacy proof is about
-integers.
+A simulation adds noise in floats and then rounds to the grid. A real run with noise on a grid rounds first
+and then adds a whole number of grid steps, drawn exactly. Such a run releases z = rint(f / grid) + noise, so
+the privacy proof is about integers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class RoundNoise:
 
     @property
     def share(self) -> float:
-        """The share of `tol` for the solver's error; in a real run, half of `tol` is for rounded noise."""
+        """The share of `tol` for the solver's error. In a real run, the other half is for the rounding of
+        noise."""
         return 0.5 if self.whole else 1.0
 
     def inside(self) -> Array | None:
@@ -54,7 +55,7 @@ class RoundNoise:
         return self._draw("noise", tables.noise, self.scale)
 
     def release(self, solved: Array) -> Array:
-        """The released form of the solved vectors, (sites, repeats, d)."""
+        """The solved vectors as they are released, (sites, repeats, d): with noise, on the grid, clipped."""
         tables = self.tables
         first = (tables.noise, self.scale) if tables.method == "primal" else (None, None)
         if self.whole:

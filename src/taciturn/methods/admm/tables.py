@@ -22,7 +22,7 @@ class Tables:
     """The schedules and noise scales. A table is (sites, rounds) for several sites, (rounds,) for one site.
 
     eta, theta : penalty and dual step.
-    scale, output_scale : the scales of the noise and of the output noise; None without such noise.
+    scale, output_scale : the scales of the noise and of the output noise; None if there is no such noise.
     grid, clip : released values are clipped to [-clip, clip] and rounded to multiples of grid.
     penalties : for each site, the schedule that eta was computed from.
     """
@@ -62,7 +62,8 @@ class Tables:
 
     @property
     def covered(self) -> bool:
-        """Whether noise on a grid covers all floating-point errors; a real run then sends grid multiples."""
+        """Whether noise on a grid covers all floating-point errors. If so, a real run sends multiples of the
+        grid."""
         return self.on_output and self.grid is not None and self.clip is not None
 
     def site(self, i: int) -> Tables:
@@ -74,7 +75,7 @@ class Tables:
         return replace(self, **self._rows(None))
 
     def part(self, own: range) -> Tables:
-        """The rows of a range of sites, copied, so that pickling them does not include the other rows."""
+        """The rows of a range of sites, copied, so that a pickle of them does not include other rows."""
         rows = slice(own.start, own.stop)
         copied: dict[str, Any] = {
             name: None if row is None else row.copy() for name, row in self._rows(rows).items()
@@ -82,7 +83,7 @@ class Tables:
         return replace(self, penalties=self.penalties[rows], **copied)
 
     def column(self, name: Literal["scale", "output_scale"], t: int) -> Table | None:
-        """The noise scales of round t, (sites,), as a contiguous array; None without this noise."""
+        """The noise scales of round t, (sites,), as a contiguous array; None if there is no such noise."""
         table: Table | None = getattr(self, name)
         return None if table is None else np.ascontiguousarray(table[:, t - 1])
 

@@ -43,7 +43,7 @@ class Convergence:
 
 
 def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
-    """Which hypotheses of Theorem 1 hold for this run, and where its proof has a gap."""
+    """Which hypotheses of Theorem 1 hold for this run, including one that the paper's proof uses silently."""
     tables = method.tables(sites, rounds)
     return Convergence(
         (
@@ -58,13 +58,14 @@ def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
 
 
 def check_theorem_1(tables: Tables) -> None:
-    """Check the two conditions that all theorems of the paper need and that a typing error can break."""
+    """Raise unless the run meets the two conditions that all theorems of the paper need. A typing error in a
+    schedule can break them."""
     for hypothesis in (_nondecreasing(tables), _above_dual_step(tables)):
         if not hypothesis.holds:
             name, words = hypothesis.name.split(" ", 1)
             raise ParameterError(
                 f"`{name}` must be {words}; {hypothesis.detail}. "
-                "Theorems 1 to 3 of the paper need it; `strict=False` runs without it."
+                "Theorems 1 to 3 of the paper need this; `strict=False` turns off this check."
             )
 
 
@@ -92,8 +93,8 @@ def _bounded(tables: Tables) -> Hypothesis:
     )
     if grows:
         detail = (
-            f"site {grows[0]} grows without bound: the run can stall at a consensus that is not the optimum; "
-            "give the schedule a cap"
+            f"the penalty of site {grows[0]} grows without bound: the run can stall at a consensus that is "
+            "not the optimum; give the schedule a cap"
         )
     return Hypothesis("penalty bounded", not grows, detail)
 
@@ -101,8 +102,8 @@ def _bounded(tables: Tables) -> Hypothesis:
 def _equal_penalties(tables: Tables) -> Hypothesis:
     equal = bool((tables.eta == tables.eta[0]).all())
     unproven = (
-        "the paper's proof takes (W - theta I)(D - A) as PSD, which unequal penalties can break; "
-        "convergence is then an observation, not a theorem"
+        "the paper's proof assumes that (W - theta I)(D - A) is positive semidefinite, which unequal "
+        "penalties can break; then no theorem proves convergence"
     )
     detail = "W(t) = eta(t) I, as the proof needs" if equal else unproven
     return Hypothesis("penalty equal at all sites", equal, detail)
@@ -129,7 +130,7 @@ def _noiseless(tables: Tables) -> Hypothesis:
 
 @dataclass(frozen=True)
 class Rate:
-    """Theorem 2 in one round: (1 + delta) ||Z(t) - Z*||^2_J(t) <= ||Z(t-1) - Z*||^2_J(t)   [ZKL18, Thm 2]
+    """Theorem 2 for one round: (1 + delta) ||Z(t) - Z*||^2_J(t) <= ||Z(t-1) - Z*||^2_J(t)   [ZKL18, Thm 2]
 
     delta: the largest delta that meets both conditions of the theorem, maximised over mu > 1.
     closed_form: a lower bound on delta, computed without eigenvalue problems, maximised over mu.
@@ -147,7 +148,7 @@ class Rate:
 
 
 def rate(problem: Problem, graph: Graph, method: HasTables, t: int) -> Rate:
-    """Theorem 2's delta(t), with m_i = rho/N and M_i from the loss and the data's largest eigenvalue."""
+    """Theorem 2's delta(t). m_i = rho/N; M_i follows from the loss and the largest eigenvalue of the data."""
     if graph.n > _LARGEST:
         raise ParameterError(f"`graph` must have at most {_LARGEST} sites for Theorem 2; got {graph.n}.")
     tables = method.tables(graph.n, t)

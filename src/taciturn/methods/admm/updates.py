@@ -1,9 +1,9 @@
 """The paper's equations: for one site on arrays (repeats, d), for many sites on arrays (sites, repeats, d).
 
-`heard` is the sum of f_j(t) over the neighbours j, and V is the number of neighbours. Every f here is a
-RELEASED value: with noise, clipped and rounded, as the network saw it. Continuing with the value before noise
-would nearly double the privacy cost. For many sites, eta, theta and V are arrays of shape (sites, 1, 1). Each
-site gets the same bits as if it were computed alone.
+`heard` is the sum of f_j(t) over the neighbours j, and V is the number of neighbours. In the updates, every f
+is a RELEASED value: with noise, clipped and rounded, as the network saw it. Continuing with the value before
+noise would nearly double the privacy cost. For many sites, eta, theta and V are arrays of shape
+(sites, 1, 1). Each site gets the same bits as if it were computed alone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def dual_update(lam: Array, f: Array, heard: Array, *, theta: Any, V: Any) -> Ar
 
 
 def to_steps(f: Array, noise: Steps, *, grid: float, clip: float) -> Array:
-    """(rint(f / grid) + noise) grid, clipped before and after. Every value is exact in floats."""
+    """(rint(f / grid) + noise) grid, where f and the result are clipped. Every result is exact in floats."""
     most = int(clip / grid)
     steps = np.rint(np.clip(f, -clip, clip) / grid).astype(np.int64) + noise
     return np.asarray(np.clip(steps, -most, most) * grid)

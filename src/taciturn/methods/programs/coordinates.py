@@ -6,7 +6,7 @@
     rotate      W <- W Q                      after the last release, whose levels are kept
 
 x is a row, omega its weight. A release is divided by its cap, so that its noise can be fixed before W is
-known. Everything here is public, and every machine computes the same bits.
+known. All results of this file are public, and every machine computes the same bits.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Strength:
         )
 
     def kappa(self, K: float) -> float:
-        """The bound on a row's length, in units of sqrt K: the smallest with a bias well below the noise."""
+        """The bound on a row's length, in units of sqrt K: the smallest bound with a bias well below the
+        noise, within the range `KAPPA`."""
         least, most = KAPPA
         return min(max(math.sqrt(_BIAS * self.units * self.mu * self.mu / (self.noises * K)), least), most)
 
@@ -76,7 +77,7 @@ class Coordinates:
     """The coordinates x~ = W'x of a row x, and the bounds on the length of x~.
 
     W : (d, d).   K : the effective dimension.   kappa, q, cap : q = kappa sqrt K bounds the length of x~, and
-        cap = min(4 q sqrt K, 2 K) its weighted square in the next moments. At first q and cap are 1.
+        cap = min(4 q sqrt K, 2 K) bounds its weighted square in the next moments. At first q and cap are 1.
     mean : the mean of the original rows; zeros if no column is constant.
     levels : the second moments along the coordinates; empty until the last release.
     noise : the standard deviation of the noise in an entry of the last M (not divided by its cap).

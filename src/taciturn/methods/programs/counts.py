@@ -1,12 +1,13 @@
 """Programs with one sum: counts of rows in the cells of public tables, and the mean of q q' over all units.
 
-A unit is a record or a person. A record is in one cell of each table. Replacing a record changes two cells of
-each table by one, so it moves the counts of k tables by sqrt(2 k). Each of the m rows of a person has weight
-1/m, rounded down to the grid, so a person moves the counts no further. Counts are whole numbers of grid
-steps, so no count is rounded.
+A unit is a record or a person. A record is in one cell of each table. Replacing a record changes at most two
+cells of each table by one, so it moves the counts of k tables by at most sqrt(2 k). Each of the m rows of a
+person has weight 1/m, rounded down to the grid, so replacing a person moves the counts by at most sqrt(2 k)
+too. Counts are whole numbers of grid steps, so no count is rounded.
 
 For rows q and p of norm at most 1, |q q' - p p'|^2 = |q|^4 + |p|^4 - 2 (q.p)^2 <= 2. So replacing a unit
-moves the mean of q q' by at most sqrt 2 / n. The framework computes q q' and rounds each unit's part once.
+moves the mean of q q' over n units by at most sqrt 2 / n, before rounding. taciturn computes q q' and rounds
+each unit's part once.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class Counts:
     colluding: int | None = None
 
     def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
-        """Grid and noise of the one sum."""
+        """Set the grid and noise of the one sum."""
         if rounds not in (0, 1):
-            raise ParameterError(f"`rounds` must be 1 for Counts, which release once; got {rounds}.")
+            raise ParameterError(f"`rounds` must be 1 for Counts, which has one release; got {rounds}.")
         total = sum(network.samples)
         pairs = pair_graph(network.total, self.colluding)
         plan = SumPlan(
@@ -67,7 +68,10 @@ class Counts:
         )
 
     def part(self, network: Network) -> ProgramPart:
-        """The same sum as one of several questions; a unit's vector over k tables has norm sqrt k."""
+        """The same sum as one of several questions in a job.
+
+        Over k tables, a unit's vector of counts has norm sqrt k and is divided by sqrt k.
+        """
         units, scale = sum(network.samples), math.sqrt(len(self.lengths))
         plan = SumPlan(ALIGNED, sum(self.lengths), math.sqrt(2.0) / units, 0.0, 1.0, 1.0, whole=True)
 
@@ -168,7 +172,7 @@ class OuterProducts:
     colluding: int | None = None
 
     def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
-        """Grid and noise of the one sum."""
+        """Set the grid and noise of the one sum."""
         return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:

@@ -4,8 +4,9 @@
     round t     g, the mean gradient at y(t); then
                 y = x + beta (x - x_before),   x_new = y - (bend M + reg + p_t)^-1 (g + reg y)
 
-`bend` is the mean curvature of the loss. `step_size.py` sets the damping p_t and the model, from released
-numbers alone. Every site computes all of this on its own, to the same bits. Nothing here is private.
+x is the last point, and `reg` is the regularization. `bend` is the mean curvature of the loss. `step_size.py`
+sets the damping p_t and the model, from released numbers alone. Every site computes all of this on its own,
+to the same bits. No code in this file sees rows.
 """
 
 from __future__ import annotations
@@ -88,11 +89,13 @@ class Descent(PublicHalf):
     def query(self, state: DescentState) -> Array | None:
         """The point of the next gradient; None if the next sum is the moments of the rows."""
         if state.t == 1 and np.any(state.y):
-            raise ParameterError("`state` must be 0 in round 2: the noise is set for the slopes at 0.")
+            raise ParameterError(
+                "`state.y` must be 0 in round 2, because the noise of this round is set for the slopes at 0."
+            )
         return None if state.t == 0 else state.y
 
     def result(self, state: DescentState) -> Array:
-        """The model, if the run ended here, (repeats, outputs x d)."""
+        """The model if the run ended after this round, (repeats, outputs x d)."""
         return state.f.reshape(len(state.f), -1)
 
     def private_half(self, rows: Any, units: int) -> PrivateHalf:
@@ -127,7 +130,7 @@ class Descent(PublicHalf):
         return new, _within(new + step_size.MOMENTUM * (new - x)), f, sum_y, sum_g
 
     def _damping(self, shape: Shape, step: int, bends: list[float], mean_y: Array, mean_g: Array) -> float:
-        """p_t, set so that the total time of all steps is the time with the least predicted loss."""
+        """p_t, set so that all steps together take the time with the least predicted loss (`step_size`)."""
         weight, variance = 0.5 * step * (step + 1.0), 0.0
         for k in range(1, step + 1):
             part = k * self.noise[k] / weight

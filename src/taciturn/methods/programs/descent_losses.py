@@ -21,9 +21,9 @@ _EXP_MAX = 700.0
 class BoundedLogistic:
     """L(z) = exp(-z)/2 for z >= 0, (1 - z)/2 below; |L'| <= 1/2, L'' <= 1/2.
 
-    A stand-in for the logistic loss whose slope is at most half as large, so that a record moves the sum of
-    slopes half as far. Its minimiser is the same model: if P(y = 1) = 1 / (1 + exp(-u)), the mean slope is 0
-    at f.x = u. Among all losses with this property and |slope| <= 1/2, it is the steepest.
+    This loss replaces the logistic loss. Its largest slope is half as large, so that a record moves the sum
+    of slopes half as far. Its minimiser is the same model: if P(y = 1) = 1 / (1 + exp(-u)), the mean slope is
+    0 at f.x = u. Among all losses with this property and |slope| <= 1/2, this loss is the steepest.
 
     >>> BoundedLogistic().slope(np.array([-3.0, 0.0, 1.0])).round(3).tolist()
     [-0.5, -0.5, -0.184]
@@ -56,7 +56,7 @@ TrainingLoss = Loss | Softmax
 
 
 def loss_facts(loss: TrainingLoss) -> LossFacts:
-    """The facts that an accountant needs about the loss that the descent minimises."""
+    """The facts that the accountant needs about the loss that the descent minimises."""
     names = [entry.name for entry in fields(loss)] if is_dataclass(loss) else []
     numbers = {name: float(getattr(loss, name)) for name in names}
     return LossFacts(loss.name, loss.slope_bound, loss.curvature_bound, loss.kind, numbers)

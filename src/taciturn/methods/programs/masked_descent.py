@@ -58,21 +58,24 @@ class MaskedDescent:
     """Gradient descent on masked sums over all sites.
 
     The noise of all honest sites together protects each record. So N sites are about as accurate as a trusted
-    centre with all the rows, however the rows are distributed. The guarantee holds if at most `colluding` of
-    the other sites collude; the certificate also states epsilon for more colluders.
+    centre with all the rows, however the rows are distributed. The guarantee for a record holds if at most
+    `colluding` of the sites that do not hold this record collude. The certificate also states epsilon for
+    every larger number of colluding sites.
 
     Parameters
     ----------
-    epsilon, delta : the privacy cost of the whole run for one record, if `colluding` other sites collude.
-    colluding : how many of the other sites may collude. None: all of them, so that masks do not help.
+    epsilon, delta : the privacy cost of the whole run for one record, if `colluding` sites collude.
+    colluding : how many of the sites that do not hold the record may collude. None: all of them, so that
+        masks do not help.
     constant : the public value of the last column, if it is the same in every row (an intercept).
-    full : release all second moments of the rows (True), or only means and squares (False); by default all
-        for up to 256 columns.
+    full : release all second moments of the rows (True), or only means and squares (False). By default it is
+        True for up to 256 columns.
     bounded : replace the logistic loss by `BoundedLogistic`, which gives the same model in the limit of many
         rows and needs half the noise. For several classes, weights on the records have the same effect.
-    connectivity : the least number of other sites with which each site shares a mask. By default it is all
-        other sites for up to 128 sites, and colluding + 1 for more sites.
-    share : the share of the squared budget, mu^2, for the moments of the rows; by default a fixed rule.
+    connectivity : the least number of partners with which each site shares a mask. By default every pair of
+        sites shares a mask in a network of up to 128 sites; in a larger network it is colluding + 1.
+    share : the share of the squared budget, mu^2, for the moments of the rows; by default a fixed rule sets
+        it.
     whiten : learn whitened coordinates from the moments and descend in them (True), or descend in the
         rows' own coordinates (False). By default `whitens` chooses from public numbers.
 
@@ -117,7 +120,7 @@ class MaskedDescent:
         return loss
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedSums:
-        """Prepare a run of this method over a network. It has no solver, so solver options are refused."""
+        """Prepare a run of this method over a network. There is no solver, so solver options are refused."""
         for name in ("tol", "strict", "idealised"):
             if getattr(options, name) is not None:
                 raise ParameterError(
@@ -129,7 +132,7 @@ class MaskedDescent:
         if type(network.regularizer) is not L2:
             raise ParameterError("`regularizer` must be L2 for MaskedDescent.")
         if not network.samples:
-            raise UnreadRowsError("MaskedDescent")
+            raise UnreadRowsError("MaskedDescent")  # caught: the rows are read, and the run prepared again
         loss, persons = network.loss, network.persons
         outputs = loss.classes if isinstance(loss, Softmax) else 1
         facts = PublicFacts(
@@ -153,7 +156,7 @@ class MaskedDescent:
         """Whether a run of this many rounds (None: the usual number) learns whitened coordinates first."""
         reason = self._plain_reason(facts)
         if self.whiten and reason:
-            raise ParameterError(f"`whiten` must be None or False here; got True: {reason}.")
+            raise ParameterError(f"`whiten` must be None or False for this run; got True: {reason}.")
         if self.whiten is not None or reason:
             return bool(self.whiten)
         if rounds is not None and rounds < _FEWEST:
@@ -188,11 +191,12 @@ class MaskedDescent:
         if rounds < moments + 2:
             raise ParameterError(
                 f"`rounds` must be at least {moments + 2}: {moments} for moments of the rows, and two for "
-                f"gradients; got {rounds}. {self.usual_rounds(facts)} are usual."
+                f"gradients; got {rounds}. {self.usual_rounds(facts)} rounds are usual."
             )
         if self.constant is not None and self.constant > facts.data_norm:
             raise ParameterError(
-                f"`constant` must be at most the data's norm, {facts.data_norm:g}; got {self.constant:g}."
+                f"`constant` must be at most {facts.data_norm:g}, the bound on the norm of a row; got "
+                f"{self.constant:g}."
             )
         pairs = self._pairs(facts)
         full = facts.dimension <= step_size.FULL if self.full is None else self.full
@@ -226,7 +230,8 @@ class MaskedDescent:
     def _sums(
         self, facts: PublicFacts, parts: Sequence[str], shares: Sequence[float], pairs: PairGraph
     ) -> tuple[SumFacts, ...]:
-        """Each sum with its noise. Bounds on floating-point errors depend on the noise of earlier moments."""
+        """Each sum with its noise. The bounds on floating-point errors depend on the noise of the moments
+        that are released before."""
         loss = loss_facts(facts.loss if CLIPPED in parts else self.training_loss(facts.loss))
         X = facts.data_norm
         terms = SumTerms(loss, facts.total, facts.largest, facts.dimension, X, facts.sites)

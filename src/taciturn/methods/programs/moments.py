@@ -17,7 +17,7 @@ from ...core.types import Array
 from ...kernels.algebra import eigenpairs, product, rebuild, total, transposed_product
 from ...kernels.arithmetic import dot
 
-LEAST = 0.1  # the lowest level / the mean level: lower levels are noise; 0 to 0.25 work equally well
+LEAST = 0.1  # the lowest allowed level / the mean level: lower levels are noise; 0 to 0.25 work equally well
 _FIXED = 1e-3  # the level of a constant column (whose variance is 0) / the mean level
 
 
@@ -118,10 +118,10 @@ def cleaned(
 ) -> tuple[Array, Array, float]:
     """The levels of M, its eigenvectors as rows, and the mean of its diagonal, from a noisy upper triangle.
 
-    The diagonal is shrunk towards its mean. Of the rest, only eigenvalues above the edge sqrt(2 d) noise (the
-    largest eigenvalue of pure noise) are kept. Noise turns a true eigenvalue theta into theta + w^2 / theta,
-    w = edge / 2; the function inverts this. `least` and `floor` : lower bounds on the diagonal, in units of
-    its mean, and on this mean.
+    The diagonal is shrunk towards its mean and subtracted. Of the rest, only eigenvalues above the edge
+    sqrt(2 d) noise (the largest eigenvalue of pure noise) are kept. Noise turns a true eigenvalue theta into
+    theta + w^2 / theta, w = edge / 2; the function inverts this. `least` is a lower bound on the entries of
+    the diagonal, in units of their mean; `floor` is a lower bound on this mean.
     """
     M = symmetric(released)
     d = len(M)

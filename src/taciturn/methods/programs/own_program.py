@@ -7,9 +7,10 @@
         def advance(self, state, total):  return total.values
         def result(self, state): return state
 
-The private half is an expression (`expressions.py`). The framework computes the vector of each unit (a record
-or a person), clips it to norm `bound`, rounds it to the grid and adds up whole numbers. So replacing a unit
-moves a sum by at most 2 bound / n before rounding, whatever the program asks.
+The private half is an expression (`expressions.py`). taciturn computes the vector of each unit (a record or a
+person), clips the vector to norm `bound`, divides it by the number n of units, rounds it to the grid and adds
+up whole numbers. So replacing a unit moves a sum by at most 2 bound / n before rounding, whatever the program
+asks.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from ..sums.sum_noise import Integers
 MOST_STEPS, _MOST_NUMBERS, _WIDEST = 10_000, 10_000_000, 10_000_000
 _MOST_WORK = 1e13  # the most numbers that all steps compute over all units: a run takes hours, not years
 _BLOCK = 1 << 22  # how many numbers are computed at a time
-_INSIDE = 1 - 2.0**-40  # the share of the bound to which vectors are clipped; the rest is for rounding errors
+_INSIDE = 1 - 2.0**-40  # vectors are clipped to this share of the bound, to leave room for rounding errors
 
 
 class ProgramFacts(NamedTuple):
@@ -90,11 +91,14 @@ class Total(NamedTuple):
 
 
 class Program(ABC):
-    """The public half. It must be deterministic: every site computes it on its own, from totals alone."""
+    """The public half of a user's program, to be subclassed.
+
+    The code must be deterministic, because every site runs it on its own, from totals alone.
+    """
 
     @abstractmethod
     def steps(self, facts: ProgramFacts) -> Sequence[Step]:
-        """All sums of the program, fixed before the first one."""
+        """All sums of the program, fixed before the first sum."""
 
     @abstractmethod
     def start(self) -> Any:
@@ -130,7 +134,10 @@ class ProgramState:
 
 @dataclass(frozen=True, eq=False)
 class ProgramHalf(PublicHalf):
-    """A program as `PublicHalf` of masked sums. Vectors are divided by their bound, to norm at most 1."""
+    """A user's program as the public half of masked sums.
+
+    The vectors of a step are divided by the bound of the step, so that their norm is at most 1.
+    """
 
     program: Program
     plan: tuple[Step, ...]
@@ -170,7 +177,7 @@ class ProgramHalf(PublicHalf):
             if wide > _WIDEST:
                 raise ParameterError(
                     f"`expression` of step {step.name!r} must have at most {_WIDEST:,} numbers for a row in "
-                    f"every part; one has {wide:,}."
+                    f"every part; one part has {wide:,}."
                 )
             if work > (most := max(_MOST_WORK / (self.units * len(self.plan)), 1000.0)):
                 raise ParameterError(
@@ -312,7 +319,7 @@ class OwnProgram:
     columns: int | None = None
 
     def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
-        """Grid and noise of every sum; `rounds` must be the number of the program's steps, or 0."""
+        """Set the grid and noise of every sum; `rounds` must be the number of the program's steps, or 0."""
         return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:
@@ -350,7 +357,7 @@ def check_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
     if not 1 <= len(plan) <= MOST_STEPS or numbers > _MOST_NUMBERS:
         raise ParameterError(
             f"`steps` must be 1 to {MOST_STEPS} sums of at most {_MOST_NUMBERS:,} numbers in all; "
-            f"got {len(plan)} of {numbers:,}."
+            f"got {len(plan)} sums of {numbers:,} numbers."
         )
     return plan
 

@@ -1,13 +1,13 @@
 """The rule that sets the step size and the final model of the descent, from released numbers alone.
 
-These are pure functions of released numbers and public facts, so they cost no privacy. Only the split of the
-budget over the releases is fixed in advance. Each function is a fixed sequence of operations, so that every
-site gets the same bits.
+These are pure functions of released numbers and public facts, so they cost no privacy. Only the shares of the
+budget for each release are fixed before the run. Each function is a fixed sequence of operations, so that
+every site gets the same bits.
 
-The rule converts all gradients so far to one point, with the public curvature. It finds the scale tau of the
-solution that explains these gradients best. Tau, the levels (eigenvalues of the second moments) and the known
-noise give the time of least predicted loss. The final model is one more step, from the mean point with the
-mean gradient; this step needs no release.
+The rule uses the public curvature to convert all gradients so far to gradients at one point. It finds the
+scale tau of the solution that explains these gradients best. Tau, the levels (eigenvalues of the second
+moments) and the known noise give the time of least predicted loss. The final model is one further step, from
+the mean point with the mean gradient; this step needs no release.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .descent_losses import TrainingLoss, bend
 from .moments import Shape
 
 FULL = 256  # the most columns for which all second moments are released
-ROUNDS, ROUNDS_WIDE = 41, 81  # usual rounds up to FULL columns, and above; 21 rounds are 5 to 10% worse
+ROUNDS, ROUNDS_WIDE = 41, 81  # usual rounds for up to FULL columns, and for more; 21 are 5 to 10% worse
 SHARE = 0.03  # share of mu^2 for the first release; 0.01 is worse for d = 300, 0.06 and 0.1 change nothing
 MOMENTUM = 0.7  # 0.4 to 0.7 work equally well, 0.7 is faster if the curvature decreases, 0.8 oscillates
 RIDGE = 0.3  # damping of the last step, which needs no release, divided by a round's damping; 0.1 to 1 work

@@ -21,7 +21,7 @@ from .descent_rows import check_constant, triangle, weighted_blocks
 
 
 class WhitenedShare:
-    """The share of one site in every sum."""
+    """The private half of one site: its share of every sum."""
 
     def __init__(self, objective: LocalObjective, total: int, constant: float | None) -> None:
         self.objective, self.total = objective, float(total)

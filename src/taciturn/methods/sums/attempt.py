@@ -1,12 +1,13 @@
 """Masked sums between sites that join and leave. An attempt is a part of a run with fixed members.
 
 An attempt has members P and begins after round `base` of the plan. It may spend the share `left` of mu^2 (the
-squared privacy budget) that no earlier attempt has spent. The standard deviation of its noise in round t is
+squared privacy budget) that earlier attempts did not spend. The standard deviation of its noise in round t is
 
     s_t = Delta_t / (mu sqrt(left w_t / sum_{k > base} w_k) sqrt(h)),      h = |P| - c
 
-with w_t the round's share in the plan, Delta_t the sensitivity, and c the number of colluding sites. A sum
-over fewer sites is multiplied by n / n', where n and n' are the rows of all sites and of the members.
+with w_t the round's share of mu^2 in the plan, Delta_t the sensitivity, and c the number of colluding sites.
+If some sites are missing, a sum (unless it is a count) is multiplied by n / n', where n is the number of rows
+of all sites, and n' that of the members.
 """
 
 from __future__ import annotations
@@ -97,7 +98,11 @@ class SumsSite:
         return left * sum(self.weights[base:upto]) / whole * _ROUNDED if whole else 0.0
 
     def attempt(self, members: Sequence[int], base: int, left: float) -> SumsAttempt | None:
-        """The numbers of an attempt; None if the rest of the budget does not pay for another round."""
+        """This site in an attempt with these members after round `base`; None if the attempt is impossible.
+
+        It is impossible if no round remains, if all members may collude, if the noise would be too large for
+        the rest of the budget, or if whitened moments would lack some sites.
+        """
         chosen = tuple(members)
         honest = len(chosen) - self.colluding
         if base >= self.rounds or honest < 1:
@@ -168,7 +173,7 @@ class SumsAttempt:
         return hashlib.sha256(repr((t, words, self.members)).encode()).digest()
 
     def message(self, state: Any) -> bytes | None:
-        """y: this site's share of the next sum plus fresh noise, before pads are added."""
+        """This site's share of the next sum plus fresh noise, before pads are added."""
         entry, query = self.tables.sums[state.t], self.tables.program.query(state)
         site = self.site
         share = noisy_share(site.half, query, entry, site.streams, site=site.number, repeats=1)
@@ -205,7 +210,7 @@ class SumsAttempt:
         return not float(np.linalg.norm(released)) <= self.bound(t)
 
     def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
-        """No site: the masks hide which site sent what."""
+        """None: the masks hide which site sent what."""
         return None
 
     def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:

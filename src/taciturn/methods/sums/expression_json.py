@@ -1,4 +1,4 @@
-"""Expressions as plain JSON and back. Only known classes and a limited size are accepted."""
+"""Convert expressions to plain JSON and back. Only known classes, and a limited size, are accepted."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Expressions: the part of a user's program that sees rows, as a fixed set of functions of one row.
 
 Clipping bounds a row's effect on a sum only if each row's vector depends on that row alone. A function that
-keeps state, or looks at other rows, breaks this bound. So a program contains no code that sees rows. It
-describes the vector of a row by an expression and public parameters, and the framework computes the vectors.
+keeps state, or looks at other rows, breaks this bound. So a program contains no code that sees rows. The
+program describes the vector of a row by an expression and public parameters, and taciturn computes the
+vectors.
 
 >>> from taciturn import expressions as ex
 >>> distance = ex.norm(ex.columns() - ex.parameter("centre"))
@@ -37,7 +38,7 @@ class Expression(ABC):
         """Check the fields: compiled loops would read past the end of a vector that is empty or too short."""
         for name, value in vars(self).items():
             if not _FIELDS.get(name, lambda _: True)(value):
-                raise ParameterError(f"`{name}` of a part of an expression is empty or of the wrong type.")
+                raise ParameterError(f"`{name}` of a part of an expression is empty or has the wrong type.")
 
     @property
     def aligned(self) -> bool:
@@ -53,7 +54,10 @@ class Expression(ABC):
         """The vectors (n, width) of rows (n, columns), each computed from its own row alone."""
 
     def of_units(self, X: Array, starts: NDArray[np.int64], values: Values) -> Array | None:
-        """The vectors of persons with rows starts[u] .. starts[u + 1]; None means: average over the rows."""
+        """The vectors of persons; person u has the rows from starts[u] up to, not including, starts[u + 1].
+
+        None means that a person's vector is the average of the vectors of the person's rows.
+        """
         return None
 
     def __add__(self, other: Operand) -> Expression:
@@ -152,7 +156,9 @@ class Elementwise(Expression):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.name not in _ELEMENTWISE or len(self.parts) != 2:
-            raise ParameterError(f"`expression` must have a known operator of two parts; got {self.name!r}.")
+            raise ParameterError(
+                f"`expression` must apply a known operator to two parts; got the operator {self.name!r}."
+            )
 
     def width(self, columns: int, shapes: Shapes) -> int:
         first, second = (part.width(columns, shapes) for part in self.parts)
@@ -258,7 +264,7 @@ class Located(Expression):
 
     def width(self, columns: int, shapes: Shapes) -> int:
         if self.part.width(columns, shapes) != 1:
-            raise ParameterError(f"`{self.kind}` must be taken of one number; choose a column.")
+            raise ParameterError(f"`{self.kind}` must be applied to one number; choose one column.")
         return len(self.marks) - (self.kind == "cells")
 
     def of(self, X: Array, values: Values) -> Array:
@@ -293,7 +299,7 @@ class Installed(Expression):
 
     def of(self, X: Array, values: Values) -> Array:
         raise ParameterError(
-            "`expression` must be installed code alone, and its program must have `private`."
+            "`expressions.installed` must be the whole expression, and its program must have `private`."
         )
 
 
@@ -327,7 +333,7 @@ def norm(part: Expression) -> Expression:
 
 
 def first_largest(part: Expression) -> Expression:
-    """1 at the position of the largest entry (the first of them, if there are ties), 0 elsewhere."""
+    """1 at the position of the largest entry (of the first such entry, if there are ties), 0 elsewhere."""
     return Function("first_largest", part)
 
 

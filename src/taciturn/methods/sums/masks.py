@@ -3,9 +3,9 @@
     m_i = y_i + sum over partners j > i of u_ij - sum over partners j < i of u_ji          mod 2^64
 
 Here y_i is the noisy share of site i. u_ij is the ChaCha20 keystream under a key that HKDF derives from the
-pair's key and (run, round, part). A run that is started again from the beginning has another id and other
-keys. After each round the hash of the pair's key replaces the key. The hash does not reveal the key, so an
-attacker who breaks into a site later cannot unmask earlier rounds.
+pair's key and (run, round, part). A run that is started again from the beginning has a new id and new keys.
+After each round a hash of the pair's key replaces the key. The hash does not reveal the key, so an attacker
+who breaks into a site cannot unmask the rounds before the break-in.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def expand_keystream(key: bytes, count: int) -> Message:
 
 
 def label_bytes(*label: str | bytes | int) -> bytes:
-    """The `info` input of HKDF-Expand. Each part follows its length, so different labels differ in bytes."""
+    """The `info` input of HKDF-Expand. The length of each part precedes it, so different labels give
+    different bytes."""
     whole = [part.to_bytes(8, "big") if isinstance(part, int) else part for part in label]
     parts = [part.encode() if isinstance(part, str) else part for part in whole]
     return b"taciturn" + b"".join(len(part).to_bytes(4, "big") + part for part in parts) + b"\x01"
@@ -58,7 +59,8 @@ def label_bytes(*label: str | bytes | int) -> bytes:
 class PairKeys:
     """The keys that one site shares with its partners in round t.
 
-    Each key gives one mask for each (round, part). A mask is used only once: used twice, it hides nothing.
+    Each key gives one mask for each (round, part). A mask is used only once: two messages under the same mask
+    reveal their difference.
 
     Parameters
     ----------
@@ -74,8 +76,8 @@ class PairKeys:
         self.site, self.run, self.t = checks.whole("site", site), bytes(run), checks.whole("t", t, least=1)
         if bool(keys) == alone or site in keys or any(len(key) != KEY_BYTES for key in keys.values()):
             raise ParameterError(
-                f"`keys` must contain {KEY_BYTES} bytes for each partner of site {site}, at least one, "
-                "and none for itself."
+                f"`keys` must contain {KEY_BYTES} bytes for each partner of site {site}, with at least one "
+                "partner, and no key for the site itself."
             )
         self._keys = {int(partner): bytes(keys[partner]) for partner in sorted(keys)}
         self._used: set[str] = set()
@@ -91,8 +93,8 @@ class PairKeys:
             raise ParameterError(f"`t` must be {self.t}, the round of these keys; got {t}.")
         if part in self._used:
             raise ParameterError(
-                f"`part` {part!r} of round {t} has been masked already, and a mask is used once. Send the "
-                "stored message again."
+                f"`part` {part!r} of round {t} has been masked already, and a mask may be used only once. "
+                "Send the stored message again."
             )
         self._used.add(part)
         total: Message = np.zeros(math.prod(shape), dtype=np.uint64)

@@ -49,7 +49,7 @@ class SumsNode:
         return self.tables.program.start(self.repeats)
 
     def message(self, state: Any) -> Message:
-        """The next messages, (sites, repeats, length); afterwards the keys of this round are deleted."""
+        """The messages of the next round, (sites, repeats, length). Deletes the keys of this round."""
         facts, query = self.tables.sums[state.t], self.tables.program.query(state)
         shape = (self.repeats, facts.length)
         messages = np.empty((len(self.sites), *shape), dtype=np.uint64)

@@ -1,8 +1,9 @@
-"""The graph of sites that share masks. Honest sites that stay connected without colluders protect each other.
+"""The graph of the sites that share masks. Honest sites that this graph connects protect each other.
 
-Remove the colluders from the graph, and consider the connected component of an honest site. An attacker can
-learn only the sum over this component, which contains the noise of all its sites. So the protection of a
-record depends on the size of the component, for the worst choice of colluders.
+A colluder is a site that works with the attacker; all others are honest. Remove the colluders from the graph,
+and consider the connected component of an honest site. The attacker can learn only the sum over this
+component, which contains the noise of all its sites. So the protection of a record depends on the size of the
+component, for the worst choice of colluders.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _COMPLETE = 128  # up to this number of sites, every pair shares a mask
 class PairGraph:
     """The pairs that share masks: a graph that stays connected if any `connectivity` - 1 sites are removed.
 
-    connectivity = sites - 1 gives the complete graph; a smaller one gives a Harary graph, with fewest pairs.
+    connectivity = sites - 1 gives the complete graph. A smaller connectivity gives a Harary graph, which has
+    the fewest pairs for this connectivity.
 
     >>> PairGraph(5, 4).partners(0), PairGraph(5, 2).partners(0)
     ((1, 2, 3, 4), (1, 4))
@@ -41,7 +43,7 @@ class PairGraph:
 
     @classmethod
     def against(cls, colluding: int, sites: int) -> PairGraph:
-        """The pairs if up to `colluding` sites may collude: all pairs, or fewer if there are many sites."""
+        """The pairs if up to `colluding` sites may collude: all pairs for up to 128 sites, else fewer."""
         colluding = checks.among_sites("colluding", colluding, checks.whole("sites", sites, least=1))
         return cls(sites, sites - 1 if sites <= _COMPLETE else min(colluding + 1, sites - 1))
 
@@ -57,10 +59,11 @@ class PairGraph:
         return tuple(sorted(self.graph.neighbors(site)))
 
     def honest(self, colluding: int) -> int:
-        """The smallest number of sites whose noise covers a record, if any `colluding` other sites collude.
+        """The smallest number of sites whose noise protects a record, if any `colluding` sites collude.
 
-        Fewer than `connectivity` colluders leave all other sites connected. With more colluders, all partners
-        of a site may collude, and then only the site's own noise protects its records.
+        The site of the record is not among the colluders. Fewer than `connectivity` colluders leave all
+        honest sites connected. With `connectivity` or more colluders, all partners of a site may collude, and
+        then only the site's own noise protects its records.
         """
         colluding = checks.among_sites("colluding", colluding, self.sites)
         return self.sites - colluding if colluding < max(self.connectivity, 1) else 1

@@ -71,7 +71,10 @@ class PreparedSums(SitesMethod):
         return SumsSite(number, tables, half, streams_of(seed), tuple(samples), places)
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """Facts and charges of these rounds. For a round sent twice, all others count as colluding."""
+        """The facts and charges of the messages of these rounds; a round listed twice is charged twice.
+
+        If a round was sent twice, all other sites count as colluding, so only the site's own noise counts.
+        """
         colluding = None if len(set(rounds)) < len(rounds) else run.colluding
         sums = tuple(replace(run.sums[t - 1], t=k) for k, t in enumerate(rounds, start=1))
         return replace(run, rounds=len(sums), sums=sums, colluding=colluding), self._renumbered(rounds)
@@ -99,7 +102,8 @@ class PreparedSums(SitesMethod):
         return {"start": "zeros"}
 
     def method_facts(self, *, simulated: bool) -> dict[str, Any]:
-        """The facts of the method. The links do not affect the cost, and all outputs are in one release."""
+        """The facts of the method. The links between sites do not affect the cost, and one release contains
+        all outputs."""
         tables, pairs = self.tables, self.tables.pairs
         return {
             "method": "masked",

@@ -26,7 +26,7 @@ from .pairs import PairGraph
 from .sum_noise import Integers, checked_std
 from .sums import check_room, grid_for, open_sum
 
-_ROOM = 1e-7  # the share of epsilon and delta that is reserved for discrete noise and for rounding up
+_ROOM = 1e-7  # the share of epsilon and delta that is reserved for discrete noise and for rounding errors
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class SumPlan:
     stray : a bound on the floating-point error of a site's share.
     largest : a public bound on every entry of the sum.
     share : the share of the squared budget, mu^2, that this sum spends.
-    whole : whether shares are whole numbers of grid steps. The grid may then be as fine as the noise needs.
+    whole : whether the private half computes shares as whole grid steps. Then the grid is as fine as the
+        noise needs.
     """
 
     part: str
@@ -59,9 +60,9 @@ class PrivateHalf(Protocol):
         ...
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of models (repeats, d) on the site's own rows; no noise covers them.
+        """(mean loss, quality) of models (repeats, d) on the site's own rows, without noise.
 
-        By default both are NaN: a question has no loss and no quality.
+        By default both are NaN, because a program that answers a question has no loss and no quality.
         """
         return np.full(len(models), np.nan), np.full(len(models), np.nan)
 
@@ -109,8 +110,9 @@ class PublicHalf(ABC):
 class ProgramPart:
     """A program before its noise is set.
 
-    plans : its sums; their shares of the budget add up to 1.
-    half : makes the public half from the facts of these sums, numbered 1, 2, ..., and the number of sites.
+    plans : the sums of the program; their shares of the squared budget add up to 1.
+    half : a function of the facts of these sums, numbered 1, 2, ..., and of the number of sites; it returns
+        the public half.
     """
 
     plans: tuple[SumPlan, ...]
@@ -119,7 +121,7 @@ class ProgramPart:
 
 @dataclass(frozen=True)
 class SumTables:
-    """The numbers of a run, fixed before it starts: its sums, their noise, and the pairs that share masks.
+    """The numbers of a run, fixed before its start: the sums, their noise, and the pairs that share masks.
 
     units : the number of records or persons at all sites.   largest : a bound on the rows at one site.
     """
@@ -142,7 +144,10 @@ class SumTables:
 
 
 def pair_graph(sites: int, colluding: int | None, connectivity: int | None = None) -> PairGraph:
-    """The pairs of sites that share masks if `colluding` sites may collude. None: all other sites may."""
+    """The pairs of sites that share masks if `colluding` sites may collude; None: all sites but one.
+
+    connectivity : if given, the least number of partners of a site; `colluding` then has no effect.
+    """
     if connectivity is not None:
         return PairGraph(sites, connectivity)
     return PairGraph.against(sites - 1 if colluding is None else colluding, sites)
@@ -157,7 +162,7 @@ def fix_sums(
     colluding: int | None,
     places: int = 1,
 ) -> tuple[SumFacts, ...]:
-    """Grid and noise of every sum, such that all of them together cost (epsilon, delta).
+    """The grid and noise of every sum, such that all sums together cost at most (epsilon, delta).
 
     `places` : the most sites at which one person may have rows. Each of these sites rounds separately.
     """
@@ -168,7 +173,7 @@ def fix_sums(
 def fix_noise(
     plans: Sequence[SumPlan], *, mu: float, pairs: PairGraph, colluding: int | None, places: int = 1
 ) -> tuple[SumFacts, ...]:
-    """Grid and noise of every sum, such that all of them together are mu-GDP."""
+    """The grid and noise of every sum, such that all sums together are mu-GDP."""
     honest = pairs.honest(pairs.sites - 1 if colluding is None else colluding)
     sizes = [mu * math.sqrt(plan.share) * math.sqrt(honest) for plan in plans]
     return tuple(

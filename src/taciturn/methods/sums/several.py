@@ -1,7 +1,8 @@
 """Several: programs one after the other in one run, within one (epsilon, delta) and on one certificate.
 
-Each program has a share of the squared budget, mu^2. A program sees only its own totals. The summed vectors
-have norm at most 1; aligned vectors never have a negative inner product (`privacy/sums.py`).
+Each program has a share of the squared budget, mu^2. A program sees only the totals of its own sums. The
+vectors that a program sums have norm at most 1. A sum of aligned vectors, no two of which have a negative
+inner product, needs less noise (`privacy/sums.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Joinable(Protocol):
 class Several:
     """The method: several programs within (epsilon, delta).
 
-    shares : the share of mu^2 of each program, relative to the others (they need not add up to 1).
+    shares : for each program, its part of mu^2, in any unit: the shares need not add up to 1.
     """
 
     methods: tuple[Joinable, ...]
@@ -43,7 +44,7 @@ class Several:
     colluding: int | None = None
 
     def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
-        """Grid and noise of every sum; `rounds` must be the number of all programs' sums, or 0."""
+        """Set grid and noise of every sum; `rounds` must be the number of sums of all programs, or 0."""
         parts = [method.part(network) for method in self.methods]
         whole = sum(self.shares)
         plans = [

@@ -1,8 +1,8 @@
 """Discrete Gaussian noise on the integers: P(z) ~ exp(-z^2 / (2 s^2)).
 
 Real runs draw from this distribution exactly (`privacy/discrete.py`), with a fresh key each time. Simulations
-round a seeded Gaussian. For s >= 2^16 the two probabilities of an integer differ by a factor within 1e-10 of
-1. A simulation gives no privacy in any case.
+round a seeded Gaussian. For s >= 2^16 the probabilities that the two give to an integer differ by a factor
+within 1e-10 of 1. A simulation gives no privacy in any case.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Integers = NDArray[np.int64]
 
 
 def draw(streams: Streams, std: float, shape: tuple[int, int], *, site: int, t: int) -> Integers:
-    """Fresh noise of one site and round, (repeats, length): exact and secret; seeded in a simulation."""
+    """Fresh noise of one site and round, (repeats, length).
+
+    In a real run the noise is drawn exactly and is secret; in a simulation it comes from a seed.
+    """
     std = checked_std(std)
     if not streams.simulated:
         return draw_secret(std, shape[0] * shape[1]).reshape(shape)
@@ -44,7 +47,7 @@ def draw_secret(std: float, size: int) -> Integers:
 
 
 def checked_std(std: float) -> float:
-    """The standard deviation, in grid steps, if it is in the range for which the privacy bounds hold."""
+    """The standard deviation, in grid steps. Raises if it is outside the range from 2^16 to 2^50."""
     std = checks.positive("std", std)
     if not LEAST_STD <= std <= MOST_STD:
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""A masked sum: integers on a public grid, noised and masked at every site, added up mod 2^64.
+"""A masked sum: each site rounds its share to integers on a public grid, adds noise and masks; all are added.
 
     v_i = rint(h_i / g),   m_i = v_i + z_i + masks mod 2^64,   sum_i h_i ~ g * signed(sum_i m_i mod 2^64)
 
@@ -21,7 +21,7 @@ from .sum_noise import Integers
 
 _ROOM = 2.0**62  # the largest sum over all sites that is allowed; 64-bit integers end at 2^63
 _TAIL = 40.0  # standard deviations that a discrete Gaussian exceeds with probability below exp(-800)
-_FINE = 2.0**20  # sensitivity / (grid sqrt(length)): rounding then adds about 1e-6 to the relative cost
+_FINE = 2.0**20  # sensitivity / (grid sqrt(length)); with this ratio, rounding raises the cost by about 1e-6
 
 
 def grid_for(sensitivity: float, length: int) -> float:
@@ -67,7 +67,7 @@ def add_up(messages: Iterable[Message]) -> Message:
     for message in messages:
         total = message.copy() if total is None else np.add(total, message, out=total)
     if total is None:
-        raise ParameterError("`messages` must contain one per site; got none.")
+        raise ParameterError("`messages` must contain one message per site; got none.")
     return total
 
 

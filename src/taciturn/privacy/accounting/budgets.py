@@ -7,9 +7,10 @@ such as the best of many Renyi orders, is not valid. These bounds are valid (doc
     renyi       sum of Renyi costs at one order   at most the cost at that order that gives (epsilon, delta)
     pure        sum of pure epsilons              at most epsilon, for delta = 0
 
-In each run, drawing noise in floats fails with a probability of about 1e-14. A budget with delta = 0 cannot
-include these failures: its guarantee holds except with the sum of these probabilities, at most 1e-9. Other
-budgets reserve a small part of epsilon and delta for the additional cost of discrete noise and of floats.
+In each run, drawing noise in floats fails with a probability of about 1e-14. The delta of a budget with
+delta = 0 cannot include these failures: the guarantee of such a budget may fail with the sum of these
+probabilities, which is at most 1e-9. Budgets with delta > 0 reserve a small part of epsilon and delta for the
+additional cost of discrete noise and of floats.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ BUDGET_ORDERS: Array = np.asarray(ORDERS[::4])
 """The orders at which the Renyi cost of a run is stored: 10% apart in the range of usual budgets."""
 _RESERVE = 1e-3  # the reserved shares: of epsilon for discrete noise, and of delta for floats
 _RARE = 1e-9  # the share of delta reserved for noise that is longer than the slack allows
-_SAFE = 1 - 1e-9  # `left` is rounded down by this factor, so that a run that uses all of it is admitted
+_SAFE = 1 - 1e-9  # `left` is rounded down by this factor, so that a run that costs exactly `left` is admitted
 _LINEAR = 1e-3
 _PURE_FLOATS = 1e-9  # with delta = 0: the largest probability, over all runs, that floats fail
 
@@ -61,7 +62,7 @@ class RunCost:
 
 @dataclass(frozen=True)
 class Limit:
-    """(epsilon, delta) for all runs together, by one accountant that is fixed before the second run."""
+    """The limit (epsilon, delta) on all runs together, by one accountant, fixed before the second run."""
 
     accountant: str
     epsilon: float
@@ -111,7 +112,10 @@ class Limit:
         return self.total(costs) <= self.most and self._reserve_holds(costs)
 
     def left(self, costs: Sequence[RunCost], runs: int = 1) -> float:
-        """The largest epsilon, at the budget's delta, that each of `runs` more Gaussian runs may have."""
+        """The largest epsilon, at the budget's delta, that each of `runs` further Gaussian runs may have.
+
+        costs : the costs of the runs so far.
+        """
         runs = checks.whole("runs", runs, least=1)
         if not costs and runs == 1:
             return self.epsilon
@@ -149,7 +153,7 @@ class Limit:
 
 
 def composed_epsilon(costs: Sequence[RunCost], delta: float) -> float:
-    """epsilon of these runs together: the smallest that the Gaussian, Renyi and pure accountants find.
+    """epsilon of these runs together: the smallest of what the Gaussian, Renyi and pure accountants find.
 
     This epsilon holds for runs that were fixed in advance. If the choice of a run depended on earlier
     results, only the epsilon of the whole budget holds.
@@ -174,8 +178,8 @@ def pure_mu(epsilon: Array) -> Array:
     """The least mu such that every pure epsilon-private release is mu-GDP: 2 Phi^-1(e^eps / (1 + e^eps)).
 
     The trade-off curve of pure epsilon consists of two straight lines that meet at (a, a), a = 1/(1 + e^eps).
-    The Gaussian trade-off curve is convex and has the same ends. If it is below that point, it is below both
-    lines.
+    The Gaussian trade-off curve is convex and has the same ends. If it passes through or below the point
+    (a, a), it is below both lines.
     """
     epsilon = floats(epsilon)
     with np.errstate(invalid="ignore"):

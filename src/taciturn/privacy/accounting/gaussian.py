@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: mu, and the exact (epsilon, delta) that follow from it.
+"""Gaussian differential privacy (GDP): mu, and the exact (epsilon, delta) that follow from mu.
 
 A release is mu-GDP if telling two neighbouring data sets apart is no easier than telling N(0, 1) from
 N(mu, 1). Over rounds the squares of mu add up. This holds even if each mu(t) depends on earlier releases, as
@@ -24,8 +24,8 @@ from ...core.formatting import format_given
 from ...core.types import Array
 from .rounding import floats, up
 
-_STEPS = 70  # the largest number of bisection steps: enough for the last bit of a float
-_MANTISSA = 50  # the smallest number of bisection steps that can be enough
+_STEPS = 70  # the largest number of bisection steps: enough to find the last bit of a float
+_MANTISSA = 50  # the smallest number of bisection steps after which the last bit may be found
 _FAR = 8.0  # P(Z < -_FAR) is 0 to the last bit of a float next to 1, Z normal
 _NARROW = 15.0  # up to this mu, y = epsilon/mu - mu/2 never falls to -_FAR
 _ROOT_2, _ROOT_2_PI, _HALF_ROOT = math.sqrt(2), math.sqrt(2 * math.pi), math.sqrt(math.pi / 2)

@@ -1,10 +1,10 @@
 """The cost of masked sums, in which the noise of all honest sites together protects each record.
 
-Site i sends v_i + z_i in whole grid units, masked so that the other sites see only the sum over the honest
-sites; z_i is discrete Gaussian noise of standard deviation s (the spread), equal at all sites. If c of the N
-sites collude against another site, the noise of N - c sites protects that site, its own noise included. If
-replacing one record moves the site's vector by at most S, and the floating-point error of each of the two
-vectors is at most gap,
+Site i sends v_i + z_i in whole grid units. Masks hide the message, so that an observer sees only the sum over
+the honest sites. z_i is discrete Gaussian noise of standard deviation s (the spread), equal at all sites. If
+c of the N sites collude, the noise of the N - c honest sites protects each of these sites. If replacing one
+record moves a site's vector by at most S, and the floating-point errors of the vectors before and after are
+at most gap each,
 
     mu = ((S + 2 gap) / grid + sqrt(d)) / (s sqrt(N - c))        sqrt(d): the rounding to whole units
 
@@ -27,8 +27,8 @@ from .rounding import floats, up
 
 _FAILURE = 1e-40  # probability, per release, that the noise is longer than the slack allows
 _SMALLEST = 8.0  # grid units: below this, a sum of discrete Gaussians is not close to a discrete Gaussian
-_SHARE = 1e-9  # the share of delta that is reserved for such failures
-MARGIN = 0.1  # by how much a larger slack may raise epsilon
+_SHARE = 1e-9  # the share of delta that is reserved for noise that is longer than the slack allows
+MARGIN = 0.1  # by how much the `stretch` of a slack may raise epsilon
 CALM = 50.0  # up to this epsilon, e^epsilon failures of probability 1e-40 are negligible
 
 

@@ -22,7 +22,7 @@ from .rounding import floats, up
 _CELL = 0.12  # width of a cell, in standard deviations of ln R
 _LOW, _HIGH = 1e-30, 1e-22  # the probability mass below and above the main cells
 _SLACK = 1e-8  # share of a cell's mass added to both chord ends: far above the error of the gamma functions
-_NEAR = 1e-4  # the same share for the narrow cells around the peak
+_NEAR = 1e-4  # like _SLACK, for the narrow cells around the peak
 _TOWARDS = np.concatenate([[0.0], 2.0 ** np.arange(-7, 1)])  # where the cell above the peak is split
 _LARGE = 600.0  # larger exponents count as infinite
 _BATCH = 2_000_000  # the most numbers in memory at once
@@ -37,10 +37,10 @@ class _Cells:
     median: float
     nodes: Array  # ends of the main cells
     mass: Array  # P(cell)
-    left: Array  # P(cell) (b - mean) / (b - a): weight of the chord's left end
-    right: Array  # P(cell) (mean - a) / (b - a)
+    left: Array  # P(cell) (b - mean) / (b - a): weight of the chord's left end, for a cell from a to b
+    right: Array  # P(cell) (mean - a) / (b - a): weight of the chord's right end
     low: Array  # ends of the cells below the main cells, from 0 up
-    low_log: Array  # ln P(R <= right end), by Chernoff
+    low_log: Array  # an upper bound on ln P(R <= right end of the cell)
 
 
 @lru_cache(maxsize=32)

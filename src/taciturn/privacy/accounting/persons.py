@@ -1,8 +1,9 @@
 """The bounds for a person with several rows, which are weighted so that together they count as one row.
 
 Replacing all rows of a person moves every sum, minimiser and noise no further than replacing one row. Only
-the Jacobian of the noise map (see `bounds`) differs: its change is a matrix with several eigenvalues. Their
-sum is at most the only eigenvalue of the change by one row.
+the Jacobian of the noise map (see `bounds`) differs: if all rows of a person are replaced, its change is a
+matrix with several nonzero eigenvalues. Their sum is at most the one nonzero eigenvalue of the change that
+one row makes.
 """
 
 from __future__ import annotations

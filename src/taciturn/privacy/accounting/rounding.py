@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ...core.types import Array
 
 _SLACK = 2.0**-44
-"""256 units in the last place: far more than a few operations, or numpy's pairwise sum, can lose."""
+"""256 units in the last place of a float: far more than the error of a few operations or of numpy's sums."""
 
 
 def floats(value: ArrayLike) -> Array:

@@ -10,7 +10,7 @@ units, except for counts, which are sums. Every row has ||x|| <= X.
     whitened moments    S = sqrt 2 / n                      of matrices omega x~ x~' / cap of norm at most 1
     clipped gradients   S = 2 / n                           of vectors psi x~ / q of norm at most 1
 
-Proof of the second line: replacing a row a by a row b, with norms up to X, changes (x, x^2) by a vector of
+Proof for means and squares: replacing a row a by a row b, with norms up to X, changes (x, x^2) by a vector of
 squared norm ||a - b||^2 + ||a^2 - b^2||^2. Give each of a and b one extra coordinate, so that both norms are
 X; let T X^2 be half of sum |a_j^2 - b_j^2|. Then |a.b| <= X^2 sqrt(1 - T^2) and sum (a_j^2 - b_j^2)^2 <=
 2 X^4 T^2. The maximum over T of the resulting bound is the square of n S above, and rows with two coordinates
@@ -23,13 +23,14 @@ import math
 from collections.abc import Sequence
 
 REACH = 2.0**12
-"""The largest norm of a point at which a gradient is computed; the bound on float errors needs it."""
+"""The largest norm of a point at which a gradient is computed. The bound on float errors depends on it."""
 
 KAPPA = (0.3, 1.2)
-"""The range of the clip of whitened rows, in units of sqrt K with K >= 1."""
+"""The smallest and the largest bound on the length of a whitened row, in units of sqrt K, where K >= 1 is the
+effective dimension (`methods/programs/coordinates.py`)."""
 
 CAP_LEAST = 1.2
-"""The least cap of whitened moments, min(4 kappa, 2) K."""
+"""The smallest cap of whitened moments, which is min(4 kappa, 2) K."""
 
 _U = 2.0**-53
 _LARGEST_BLOCK, _SMALLEST_BLOCK = 2**14, 64  # bounds on the number of rows that are summed at a time

@@ -39,8 +39,8 @@ NODES: dict[str, Nodes] = {
 
 
 def widening(shape: str, w: ArrayLike) -> Array:
-    """V(w), never below 1. Between two nodes it is the smaller of V at the right node and w times the least
-    V/w at the nodes to the left."""
+    """An upper bound on V(w), never below 1. Between two nodes it is the smaller of V at the next larger node
+    and w times the least V/w at the smaller nodes."""
     at, flat, steepness = _lines(checks.choice("shape", shape, tuple(NODES)))
     rate = floats(w)
     right = np.searchsorted(at, rate)
@@ -52,8 +52,8 @@ def widening(shape: str, w: ArrayLike) -> Array:
 
 @cache
 def _lines(shape: str) -> tuple[Array, Array, Array]:
-    """Three arrays: w at the nodes; and for each number of nodes to the left of a point, V at the next node
-    and the least V/w at these nodes."""
+    """Three arrays: w at the nodes; and, for a point with k nodes below it, k = 0, 1, ..., V at the next node
+    above the point, and the least V/w at the k nodes below it."""
     w, V = np.array(NODES[shape]).T.copy()
     return w, np.append(V, np.inf), np.append(np.inf, np.minimum.accumulate(V / w))
 

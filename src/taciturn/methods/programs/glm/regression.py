@@ -6,9 +6,10 @@
     hessian     H = minus the derivative of s: once for better steps, and again near the final model
     meat        V, the variance of one record's score
 
-psi is the residual, omega the weight of a row x. The weights depend on the row alone, or on a person's past,
-so the score has mean 0 at the true model for any such weights. `regression_fit.py` computes estimates and
-standard errors from the releases. Coordinates, models and weights follow from earlier totals alone.
+psi is the residual, omega the weight of a row x. A weight depends on covariates, of the row or of all rows of
+the person, or on a person's earlier periods, but never on the outcome of the row. So the score has mean 0 at
+the true model. `regression_fit.py` computes estimates and standard errors from the releases. Coordinates and
+models follow from earlier totals alone.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _CELLS = 40  # cells that divide the range of a Gaussian outcome
 GAUSSIAN_CUT = 2.5  # standard deviations at which Gaussian residuals are cut
 _FLOOR = 1e-9  # a lower bound on the mean of the diagonal of the moments
 _PRIOR = 4.0  # _PRIOR / d is the prior variance of a coordinate of the model
-_LIFT = 0.3  # times the noise edge is added to the eigenvalues of a Hessian, because noise may hide so much
+_LIFT = 0.3  # _LIFT times the noise edge is added to the eigenvalues of a Hessian: noise may hide that much
 _STEP = 1.5  # the longest step, measured by how far it moves the margins
 MOST_W = {"binomial": 0.25, "gaussian": 1.0, "poisson": rows.POISSON_W, "hazard": 1.0}
 """For each family, the largest slope of a residual, in units of the residual's clipping bound."""

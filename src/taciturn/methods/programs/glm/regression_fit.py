@@ -36,7 +36,8 @@ class RegressionFit:
     """The model f, and the covariance of its error in two parts: from sampling and from noise.
 
     shortfall : the factor by which n mu is too small for valid intervals. It is at most 1 if n mu suffices,
-        0 if the model does not fit, and infinite if no budget is known to suffice.
+        0 if intervals are invalid for another `reason` that no budget removes, and infinite if no budget is
+        known to suffice.
     weakest : the direction in which f is least certain.   reason : why intervals would not be valid, or "".
     counted : the share of records that are complete, and its standard error.
     """
@@ -94,7 +95,7 @@ def fit_regression(program: Regression, state: RegressionState, units: int) -> R
 
 
 def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ...]:
-    """The scores after the last Hessian, and those before it that were taken near the estimate."""
+    """The scores after the last Hessian, and the scores just before it that were taken near the estimate."""
     first = state.before
     near = _NEAR * (state.reach if program.family == "gaussian" else 1.0)
     while first > 1:
@@ -106,7 +107,7 @@ def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ..
 
 
 def _bends(program: Regression, state: RegressionState) -> Array:
-    """|w'/w| r along each coordinate. Times the variance, it is the error from the curvature of the link.
+    """|w'/w| r along each coordinate. This times the variance is the error from the curvature of the link.
 
     If the weights reduce a level to the share t, as for a rare category, the rows in that direction are long,
     about r = b / sqrt t. Noise moves the margins of long rows so far that the link is not linear over this
