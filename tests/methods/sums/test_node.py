@@ -204,7 +204,7 @@ def test_the_second_round_is_at_zero():
     state = node.tables.program.advance(node.start(), np.ones((1, 15)))
     node.keys[0].advance()
     moved = type(state)(1, state.x, state.y + 1, state.f, state.sum_y, state.sum_g, state.shapes)
-    with pytest.raises(ParameterError, match="`state.y` must be 0"):
+    with pytest.raises(ParameterError, match=r"`state\.y` must be 0"):
         node.message(moved)
     node.message(state)
 
