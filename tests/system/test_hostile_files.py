@@ -212,7 +212,7 @@ def test_sign_refuses_a_name_that_no_site_can_have(tmp_path, capsys, name):
 def test_varying_messages_of_a_neighbour_do_not_fill_the_log(caplog):
     refusals = Refusals()
     for k in range(100):
-        refusals.explain("beta", "job", f"`C` is {k} there, 10.0 here")
+        refusals.explain("beta", "job", f"`C` is {k} in its job, 10.0 in this site's")
     assert 1 <= len(caplog.records) <= 5
 
 

@@ -36,10 +36,10 @@ def differ(ring, far):
     own_job(ring.paths[far], "C = 10.0", "C = 11.0")
     ring.start(*range(1, len(ring.paths)))
     ring.start(0, hash_form=HASH_FORM + 1)
-    here, there = "`C` is 11.0 there, 10.0 here", "`C` is 10.0 there, 11.0 here"
+    here, there = (f"`C` is {a} in its job, {b} in this site's" for a, b in ((11.0, 10.0), (10.0, 11.0)))
     forms = [HASH_FORM, HASH_FORM + 1]
     older, newer = (
-        f"its release writes jobs in format {a}, this one in format {b}" for a, b in (forms, forms[::-1])
+        f"its release writes jobs in format {a}, this release in format {b}" for a, b in (forms, forms[::-1])
     )
     said = [(far - 1, here), (far, there), (far + 1, here), (0, older), (1, newer), (-1, newer)]
     for i, words in said:

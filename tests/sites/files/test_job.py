@@ -66,8 +66,14 @@ def test_a_key_that_only_one_side_has_is_named(tmp_path):
     shown = json.loads(show_keys(ours))
     newer, older = dict(shown["keys"]) | {"margin": "0.5"}, dict(shown["keys"])
     del older["C"]
-    assert difference(ours, json.dumps(shown | {"keys": newer}).encode()) == "`margin` is 0.5 there, not here"
-    assert difference(ours, json.dumps(shown | {"keys": older}).encode()) == "`C` is not there, 10.0 here"
+    assert (
+        difference(ours, json.dumps(shown | {"keys": newer}).encode())
+        == "`margin` is 0.5 in its job, not set in this site's"
+    )
+    assert (
+        difference(ours, json.dumps(shown | {"keys": older}).encode())
+        == "`C` is not set in its job, 10.0 in this site's"
+    )
 
 
 def test_the_hash_counts_facts_and_not_layout(tmp_path):

@@ -98,7 +98,7 @@ def test_a_network_with_classes_persons_and_an_intercept_is_the_engine_s_run(tmp
     assert np.array_equal(model, run.coef[0, 0])
     facts, own = run.certificate(job.delta), ready[0].forecast()
     assert own.run.unit == "person" and own.run.persons == 3 * PERSONS and own.run.largest == MANY_ROWS
-    assert own.epsilon == facts.epsilon and "all records of that person" in own.statement()
+    assert own.epsilon == facts.epsilon and "all records of this person" in own.statement()
 
 
 def test_the_model_file_has_classes_and_an_intercept_of_its_own(tmp_path):
@@ -136,7 +136,9 @@ def test_rows_and_weights_of_two_versions_of_a_file_are_never_combined(tmp_path,
         return found
 
     monkeypatch.setattr(rows, "load_rows", load_and_sort)
-    with pytest.raises(WrongFiles, match="changed while it was read; run again when no program writes to it"):
+    with pytest.raises(
+        WrongFiles, match="changed while it was read; run again when no program writes to the file"
+    ):
         make_ready(site)
 
 
@@ -161,7 +163,7 @@ def test_one_person_moves_a_sum_no_further_than_one_record_would(tmp_path):
     ("job", "words"),
     [
         ({"label": {"column": "colour", "classes": ["red"]}}, "classes"),
-        ({"label": {"column": "colour", "classes": ["red", "green", "red"]}}, "must differ"),
+        ({"label": {"column": "colour", "classes": ["red", "green", "red"]}}, "must not list a class twice"),
         (
             {"label": {"column": "colour", "classes": CLASSES, "positive": "red"}},
             "one of `classes` and `positive`",

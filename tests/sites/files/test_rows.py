@@ -22,7 +22,7 @@ def test_arrays_come_back_as_they_are(tmp_path):
     ("change", "words"),
     [
         (lambda X, y: (X[:-1], y[:-1]), "the job says 24 rows for site-0; the file has 23"),
-        (lambda X, y: (X[:, :-1], y), "the job has dimension 4; the file has 3"),
+        (lambda X, y: (X[:, :-1], y), "the job has dimension 4; X has 3 columns"),
         (lambda X, y: (X, y[:-1]), "same number of rows"),
         (lambda X, y: (X * 777.0, y), "norm at most 1"),
         (lambda X, y: (np.where(X > 0.5, np.nan, X), y), "finite"),

@@ -164,7 +164,8 @@ def test_error_names_the_difference_between_two_jobs(hub, tmp_path, caplog):
     paths[1].write_text(paths[1].read_text().replace("../job.toml", "job.toml"))
     running = start(paths)
     assert [thread.code for thread in running] == [7, 7]
-    assert "`C` is 11.0 there, 10.0 here" in caplog.text and "`C` is 11.0 there" in str(running[0].outcome)
+    words = "`C` is 11.0 in its job, 10.0 in this site's"
+    assert words in caplog.text and words in str(running[0].outcome)
 
 
 @KINDS

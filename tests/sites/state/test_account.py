@@ -154,7 +154,7 @@ def test_a_budget_that_was_edited_is_a_wrong_file(ready):
     with pytest.raises(WrongFiles, match="was created with epsilon") as refused:
         admitted(other)
     assert str(refused.value).count("budget.sqlite") == 1  # the path, once
-    assert "write the value that it was created with" in str(refused.value)
+    assert "give the value that the file was created with" in str(refused.value)
 
 
 # -- the account belongs to the table ---------------------------------------------------------------

@@ -14,7 +14,7 @@ from ...core.errors import LedgerError, WrongFiles
 
 
 def check_place(path: Path, *, write: bool = False) -> None:
-    """Check that this user can use the state file, SQLite's files beside it and their folder."""
+    """Check that this user can read (and `write`) the state file, SQLite's files beside it and the folder."""
     state, rights = path.parent, os.R_OK | (os.W_OK if write else 0)
     may = "read it and write to it" if write else "read it"
     if state.exists() and not state.is_dir():
@@ -31,15 +31,15 @@ def check_place(path: Path, *, write: bool = False) -> None:
 def check_ledger(path: Path) -> None:
     """Check that the account of a table is a writable file, or can be created.
 
-    An empty file is refused: its charges are lost from the file, but they were spent.
+    An empty file is refused: charges that it may have contained were spent, but are lost from the file.
     """
     try:
         if path.exists() and not path.is_file():
             raise WrongFiles(f"`budget.ledger`: {path} must be a file or must not exist yet.")
         if path.exists() and path.stat().st_size == 0:
             raise WrongFiles(
-                f"`budget.ledger`: {path} is empty: its charges are lost. Restore the right file; "
-                "if it never had charges, delete it."
+                f"`budget.ledger`: {path} is empty: its charges are lost. Restore the file with the "
+                "charges; if there never were any, delete this file."
             )
         if path.exists() and not os.access(path, os.R_OK | os.W_OK):
             raise WrongFiles(f"`budget.ledger`: this user may not read {path} and write to it.")
@@ -50,7 +50,7 @@ def check_ledger(path: Path) -> None:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full disk is not a fault of the file
             raise WrongFiles(
                 f"`budget.ledger`: {path} cannot be written ({error.strerror}); name a file in a folder that "
-                "this user may write in."
+                "this user may write to."
             ) from error
 
 
@@ -59,8 +59,8 @@ def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found != form:
         raise WrongFiles(
-            f"{path}: was written in format {found} by another release; this one reads only format {form}. "
-            "End the run with the release that started it."
+            f"{path}: was written in format {found} by another release; this release reads only format "
+            f"{form}. End the run with the release that started it."
         )
 
 

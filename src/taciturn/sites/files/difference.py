@@ -1,6 +1,7 @@
-"""The differences between two jobs, key by key. All keys and values of a job are public.
+"""The differences between two jobs, key by key. All keys and values of job.toml are public.
 
-A neighbour with another job is asked for its keys. Its answer is only shown to people and never used.
+A neighbour whose job differs sends the keys and values of its job. They are shown to the operator, and the
+program uses them for nothing else.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .job import HASH_FORM, NetworkJob
 
 FORMAT = "taciturn-job-keys/1"
 LONGEST = 60  # characters of a value; a longer value is shown as its hash
-MOST = 5  # keys in one line
+MOST = 5  # the most keys in one line
 
 
 def show_keys(job: NetworkJob) -> bytes:
@@ -24,18 +25,18 @@ def show_keys(job: NetworkJob) -> bytes:
 
 
 def difference(job: NetworkJob, shown: bytes) -> str:
-    """How a neighbour's job differs from `job`, in words."""
+    """How the job of a neighbour differs from `job`, as text; `shown` is the neighbour's `show_keys`."""
     try:
         facts: dict[str, Any] = json.loads(shown)
         form, theirs = facts["hash"], dict(facts["keys"])
     except (ValueError, LookupError, TypeError, RecursionError):
-        return "it does not state the difference"
+        return "it does not say how its job differs"
     if form != HASH_FORM:
-        return one_line(f"its release writes jobs in format {form!r:.20}, this one in format {HASH_FORM}")
+        return one_line(f"its release writes jobs in format {form!r:.20}, this release in format {HASH_FORM}")
     ours = _texts(job)
     keys = [key for key in dict.fromkeys([*ours, *theirs]) if ours.get(key) != theirs.get(key)]
     if not keys:
-        return "it states the same keys but signs another job"
+        return "it states the same keys and values, but signs another job"
     more = f" and {len(keys) - MOST} more" if len(keys) > MOST else ""
     return ", ".join(_words(key, ours.get(key), theirs.get(key)) for key in keys[:MOST]) + more
 
@@ -49,6 +50,6 @@ def _texts(job: NetworkJob) -> dict[str, str]:
 
 
 def _words(key: str, ours: str | None, theirs: object) -> str:
-    there = "not there" if theirs is None else f"{theirs!s:.{LONGEST}} there"
-    here = "not here" if ours is None else f"{ours} here"
+    there = "not set in its job" if theirs is None else f"{theirs!s:.{LONGEST}} in its job"
+    here = "not set in this site's" if ours is None else f"{ours} in this site's"
     return one_line(f"`{key:.{LONGEST}}` is {there}, {here}")

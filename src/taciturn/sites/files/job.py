@@ -1,4 +1,4 @@
-"""job.toml of a network: what is public and the same at every site. Its hash is in every frame."""
+"""job.toml of a network: public settings, which are equal at all sites. Every frame has the job's hash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # tables import scikit-learn, which a site with arrays does n
     from ...questions.question import Question
 
 _LOOPBACK = re.compile(r"tls/(localhost|127\.[0-9.]+|\[::1\]):")
-HASH_FORM = 3  # version of the hashed text; a neighbour's other version is not reported as another job
+HASH_FORM = 3  # version of the hashed text; if two sites differ in it, the error says so
 _WIDEST = 10**6  # features
 _TRAIN = "is read by `taciturn train` only; leave it out"
 _OWNER = "belongs in site.toml: the owner of the rows decides where they are and how they are read"
@@ -37,10 +37,10 @@ _OWNER = "belongs in site.toml: the owner of the rows decides where they are and
 class NetworkJob(Job):
     """A run that several parties agreed on.
 
-    epsilon : for "masked": the cost of the run at `delta`. With "penalty" each site chooses its own.
-    dual_step, clip, grid, tol : for "penalty". `dual_step` is theta; every released number is a multiple of
-        `grid` within +-`clip`; `tol`: how far a solved vector may be from the exact minimiser, before noise.
-    quorum : how many sites must stay, more than (N + colluding) / 2. The run then continues without sites
+    epsilon : for "masked": the cost of the run at `delta`. With "penalty", each site chooses its own epsilon.
+    dual_step, clip, grid, tol : for "penalty". `dual_step` is theta. Every released number is a multiple of
+        `grid` within +-`clip`. `tol` is how far the solver's result may be from the exact minimiser.
+    quorum : how many of the N sites must stay: more than (N + colluding) / 2. The run continues without sites
         that drop out, and admits sites that return. Without a quorum no site may drop out.
     dimension : d, for rows in arrays. For tables give `schema` and `label` instead; d follows from them.
     """
@@ -68,7 +68,7 @@ class NetworkJob(Job):
     @model_validator(mode="before")
     @classmethod
     def _without_table(cls, entries: Any) -> Any:
-        """A job whose rows are arrays has no intercept by default; a constant can be one of their columns."""
+        """Set no intercept by default if the rows are arrays, because an array can have a constant column."""
         if isinstance(entries, dict) and "dimension" in entries:
             return {"intercept": False} | entries
         return entries
@@ -83,7 +83,7 @@ class NetworkJob(Job):
         for i, j in self.graph.edges if self.relay is None else ():
             if self.sites[i].endpoint is None and self.sites[j].endpoint is None:
                 pair = f"neither {self.names[i]} nor {self.names[j]}"
-                raise ValueError(f"`links`: {pair} has an endpoint, and there is no relay")
+                raise ValueError(f"`links`: {pair} has an endpoint, and the job has no relay")
         if self.kind != TRAIN:
             return self._check_questions()
         if (self.width is None) == (self.table is None):
@@ -94,7 +94,7 @@ class NetworkJob(Job):
             raise ValueError("three or more `label.classes` need method 'masked' and the loss 'logistic'")
         if self.table is None and (self.intercept or "missing" in self.model_fields_set):
             key = "intercept" if self.intercept else "missing"
-            raise ValueError(f"`{key}` needs a `schema`; with `dimension`, the data are taken as they are")
+            raise ValueError(f"`{key}` needs a `schema`; with `dimension`, the arrays are used as they are")
         if self.dimension > _WIDEST:
             raise ValueError(f"`schema` must make at most {_WIDEST} features; it makes {self.dimension}")
         self._check_method()
@@ -117,13 +117,13 @@ class NetworkJob(Job):
 
     @cached_property
     def keys(self) -> dict[str, str]:
-        """The fingerprints of all keys by name; empty if an authority certifies the sites."""
+        """The fingerprints of all sites' and the relay's keys; empty if an authority certifies the keys."""
         found = {site.name: site.key for site in self.sites}
         found |= {} if self.relay is None else {self.relay.name: self.relay.key}
         return {name: key for name, key in found.items() if key is not None}
 
     def _check_questions(self) -> Self:
-        """Check every question; the number of rounds is the number of all their sums."""
+        """Check a job of questions: its keys, and each question by itself."""
         alien = [key for method, kind in _methods().items() if method != self.method for key in kind.keys]
         for name in (*alien, *(() if self.table is None else ("width",))):
             if getattr(self, name) is not None:
@@ -186,7 +186,7 @@ class NetworkJob(Job):
             raise ValueError(f"`quorum` must be from {least} to {sites} (all sites); got {self.quorum}")
 
     def _check_method(self) -> None:
-        """Check that the job has the keys of its method, and none of the other method."""
+        """Check that the job has all keys of its own method, and no keys of other methods."""
         for method, kind in _methods().items():
             for name in kind.keys:
                 if (getattr(self, name) is not None) != (method == self.method):
@@ -206,14 +206,14 @@ class NetworkJob(Job):
 
     @property
     def sums(self) -> SumTables:
-        """Every number of the sums of this job, from public facts alone: the same at every site."""
+        """The job's sums and their noise. They follow from public facts, so they are equal at every site."""
         if self.settings.sums is None:
             raise SiteError(f"the job {self.name} has no settings of method 'masked'.")
         return self.settings.sums
 
     @cached_property
     def ball(self) -> UnitBallScaling | None:
-        """How a row and its constant share the unit ball; None if the job or its method does not use this."""
+        """How a row and the intercept's constant share the unit ball; None if the job does not do this."""
         if not (_methods()[self.method].scaled and self.intercept):
             return None
         from ...data.tables.unit_ball import UnitBallScaling  # imports scikit-learn: a second or more
@@ -232,7 +232,7 @@ class NetworkJob(Job):
 
     @cached_property
     def training_loss(self) -> Any:
-        """The loss of the model: softmax where there are several classes."""
+        """The loss of the model: softmax if there are more than two classes."""
         from ...objective.softmax import Softmax
 
         told = None if self.label is None else self.label.told
@@ -245,7 +245,10 @@ class NetworkJob(Job):
 
     @property
     def where(self) -> str:
-        """Where the sites' rows are, according to the addresses; empty for a rehearsal."""
+        """Whether the sites are "folders" on one machine or a "network", by their endpoints.
+
+        Empty for a rehearsal.
+        """
         addresses = [site.endpoint for site in self.sites if site.endpoint is not None]
         addresses += [] if self.relay is None else [self.relay.endpoint]
         local = all(_LOOPBACK.match(address) for address in addresses)
@@ -253,7 +256,7 @@ class NetworkJob(Job):
 
     @cached_property
     def dimension(self) -> int:
-        """d, the number of features; for questions, the number of columns of an array."""
+        """d, the number of features; for questions, the number of columns of an array, or 1 for a table."""
         return len(self.feature_names) if self.kind == TRAIN else self.width or 1
 
     @cached_property
@@ -261,7 +264,7 @@ class NetworkJob(Job):
         """The names of the model's coefficients."""
         if self.table is None:
             return tuple(f"x{k}" for k in range(int(self.width or 0)))
-        if self.encoding is None and self.missing != "indicator":  # the encoder's libraries load slowly
+        if self.encoding is None and self.missing != "indicator":  # avoids the encoder, which loads slowly
             return (*self.schema_.feature_names, *["intercept"] * self.intercept)
         from ...jobfile.job_rows import make_encoder
 
@@ -280,29 +283,31 @@ class NetworkJob(Job):
         """The entry of a site."""
         if name in self._entries:
             return self._entries[name]
-        raise SiteError(f"the job {self.name} has no site called {name!r}; it has {', '.join(self.names)}.")
+        raise SiteError(
+            f"the job {self.name} has no site called {name!r}; its sites are {', '.join(self.names)}."
+        )
 
     def neighbours(self, name: str) -> tuple[str, ...]:
-        """The neighbours of a site, in the job's order."""
+        """The names of a site's neighbours, in the order of the job's list of sites."""
         return self.near[self.names.index(name)]
 
     @cached_property
     def near(self) -> tuple[tuple[str, ...], ...]:
-        """The neighbours of every site, by its number."""
+        """For every site, in the order of the job's list, the names of its neighbours."""
         each = range(len(self.names))
         return tuple(tuple(self.names[j] for j in self.graph.neighbors(i)) for i in each)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """The job as plain facts, which all sites must agree on.
+        """The job as plain values, which must be equal at all sites.
 
-        Default values are left out. So a key that a later release adds does not affect jobs without it. The
-        layout of a schema and the addresses are left out too: moving a site does not change the job.
+        Default values are left out, so a key that a later release adds does not affect jobs without that key.
+        The layout of a schema and the endpoints are left out too: moving a site does not change the job.
         """
         away: dict[str, Any] = {"sites": {"__all__": {"endpoint"}}, "relay": {"endpoint"}}
         facts = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=away)
         if self.missing == "row" and self.encoding is None:
-            facts.pop("missing", None)  # the same as if it were left out
+            facts.pop("missing", None)  # the default
         return facts if self.table is None else facts | {"schema": self.schema_.to_dict()}
 
     @cached_property
@@ -319,7 +324,7 @@ def _methods() -> dict[str, type[JobSettings]]:
 
 @about_files
 def load_job(path: Path) -> NetworkJob:
-    """The job in a file, checked as a whole; files that it names are in the same folder."""
+    """Read a job and check it as a whole. Files that the job names are in the folder of the job."""
     job = read_file(path, NetworkJob)
     if job.kind != TRAIN:
         job._folder = path.parent

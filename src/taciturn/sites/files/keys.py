@@ -1,7 +1,7 @@
-"""Keys: one Ed25519 key per site, which proves its name to TLS and signs its frames.
+"""Keys: each site has one Ed25519 key, with which it proves its name in TLS and signs its frames.
 
-A site makes its own key and a signing request; the private key never moves. The sites choose who signs.
-For trying things out there is a throw-away authority.
+A site creates its own key and a signing request; the private key never leaves the site. The sites choose the
+authority that signs the requests. To try things out, there is a throw-away authority.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ except ImportError as error:
 
 PEM = serialization.Encoding.PEM
 DAY = datetime.timedelta(days=1)
-MOST_HOSTS = 20  # of one site
+MOST_HOSTS = 20  # the most hosts in one signing request
 LARGEST = 2**20  # bytes of a key, a certificate or a request
 _USAGES = (False,) * 5 + (True, True, False, False)  # may sign certificates and revocation lists
 
 
 def new_key(path: Path) -> Ed25519PrivateKey:
-    """A fresh key, written to `path` for its owner alone; an existing file is never overwritten."""
+    """Create a key, and write it to a new file that only its owner can read; `path` must not exist yet."""
     key = Ed25519PrivateKey.generate()
     _write_key(path, key)
     return key
@@ -58,10 +58,10 @@ def load_key(path: Path) -> Ed25519PrivateKey:
     try:
         key = serialization.load_pem_private_key(read_pem(path), password=None)
     except (ValueError, TypeError) as error:
-        raise SiteError(f"{path}: not an unencrypted private key in PEM form.") from error
+        raise SiteError(f"{path}: is not an unencrypted private key in PEM form.") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise SiteError(
-            f"{path}: must be an Ed25519 key, which signs the frames. Make one: taciturn site keys"
+            f"{path}: must be an Ed25519 key, which signs the frames. Create one with: taciturn site keys"
         )
     return key
 
@@ -98,7 +98,7 @@ class Request:
 
 @about_files
 def read_request(path: Path) -> Request:
-    """A PEM signing request for one site; an error says what is wrong with it."""
+    """Read and check a PEM signing request for one site."""
     text = read_pem(path)
     asked, hosts = _parse_request(text, f"{path}: ")
     names, key = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME), asked.public_key()
@@ -120,11 +120,13 @@ def _parse_request(
         asked.public_key()
         return asked, asked.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, TypeError, x509.ExtensionNotFound) as error:
-        raise SiteError(f"{where}not a signing request with a name and hosts in PEM form.") from error
+        raise SiteError(
+            f"{where}is not a signing request in PEM form that names a site and its hosts."
+        ) from error
 
 
 def self_signed(key: Ed25519PrivateKey, name: str, hosts: Sequence[str], days: float = 365) -> bytes:
-    """A PEM certificate that a site signs for itself: for jobs that list the keys of their sites."""
+    """A PEM certificate that a site signs for itself, for a job that lists the keys of its sites."""
     builder = _certificate(_subject(name), _subject(name), key, days, -DAY)
     return pem(_for_site(builder, _alternatives(name, hosts)).sign(key, None))
 
@@ -135,7 +137,7 @@ def short_fingerprint(key: Ed25519PublicKey) -> str:
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:
-    """SHA-256 of a public key in its usual form (DER), in groups of four, to be read out."""
+    """SHA-256 of a public key in DER form, in groups of four digits, to be read out on the telephone."""
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     digest = hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).hexdigest()
     return " ".join(digest[k : k + 4] for k in range(0, len(digest), 4))
@@ -143,7 +145,7 @@ def fingerprint(key: Ed25519PublicKey) -> str:
 
 @dataclass(frozen=True)
 class Authority:
-    """A throw-away certificate authority for trials: anyone with its key can pretend to be any site."""
+    """A certificate authority for trials. Anyone who has its key can pretend to be any site."""
 
     key: Ed25519PrivateKey
     certificate: x509.Certificate
@@ -172,7 +174,7 @@ class Authority:
     def sign(
         self, request: bytes, *, days: float = 30, starts: datetime.timedelta = -DAY
     ) -> x509.Certificate:
-        """A certificate for a PEM signing request, with the name and hosts that it asks for."""
+        """A certificate with the name and hosts that a PEM signing request asks for."""
         asked, alternatives = _parse_request(request)
         if not asked.is_signature_valid:
             raise SiteError("the signing request is not signed by its own key.")
@@ -185,7 +187,7 @@ class Authority:
 def _for_site(
     builder: x509.CertificateBuilder, hosts: x509.SubjectAlternativeName
 ) -> x509.CertificateBuilder:
-    """A certificate for client and server at these hosts, which cannot sign other certificates."""
+    """Make it a certificate for a client and a server at these hosts that cannot sign other certificates."""
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(hosts, critical=False)
     both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -197,7 +199,7 @@ def write_new(path: Path, text: bytes, *, mode: int = 0o644) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError as error:
-        raise SiteError(f"{path}: exists already; it is never overwritten. Move it away first.") from error
+        raise SiteError(f"{path}: exists already, and is never overwritten. Move it away first.") from error
     except OSError as error:
         raise SiteError(f"{path}: cannot be written ({error.strerror}).") from error
     with os.fdopen(descriptor, "wb") as file:

@@ -1,7 +1,7 @@
 """Files to begin with: templates, a kit with a folder for every party of a job, and a systemd unit.
 
-No kit contains a key: keys are created where they will stay, by `taciturn site keys` and `taciturn site
-relay-keys`. The texts are in the folder `texts`, and valid as they stand.
+No kit contains a key: each party creates its key on its own machine, with `taciturn site keys` or `taciturn
+site relay-keys`. The templates are in the folder `texts`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .keys import fingerprint, new_key, signing_request, write_new
 
 
 def write_kit(job: Path, folder: Path) -> list[Path]:
-    """A folder for each site of a job, and for its relay; nothing that exists is overwritten."""
+    """Write a folder for each site of a job, and for its relay. An existing file is never overwritten."""
     loaded, text = load_job(job), job.read_bytes()
     written = [_write_site(folder / name, name, loaded, text) for name in loaded.names]
     if loaded.relay is not None:
@@ -27,7 +27,7 @@ def write_kit(job: Path, folder: Path) -> list[Path]:
 
 
 def site_text(job: NetworkJob, name: str) -> str:
-    """site.toml for one site of this job."""
+    """The text of site.toml for one site of this job."""
     text = fill(__package__, "site.toml", name=name)
     if job.table is not None:
         text = text.replace('data = "rows.npz" ', 'data = "rows.csv" ')
@@ -37,7 +37,7 @@ def site_text(job: NetworkJob, name: str) -> str:
 
 
 def relay_keys(job: Path, hosts: list[str]) -> tuple[list[Path], str]:
-    """Write a key and a signing request for the relay beside the job; also return the key's fingerprint."""
+    """Write a key and a signing request for the relay to the job's folder; also return the fingerprint."""
     loaded = load_job(job)
     if loaded.relay is None:
         raise SiteError(f"{job}: the job {loaded.name} has no `relay`.")
@@ -73,12 +73,12 @@ def _write(folder: Path, contents: dict[str, bytes]) -> Path:
 
 def write_readme(state: Path) -> None:
     """Write README.txt to the state folder, if it is not there yet."""
-    with suppress(SiteError):  # a full disk is reported elsewhere
+    with suppress(SiteError):  # the file exists, or the disk is full, which the store reports
         write_new(state / "README.txt", fill(__package__, "state.txt").encode())
 
 
 def write_templates(folder: Path, name: str) -> list[Path]:
-    """job.toml and site.toml for the site `name`; files that exist are never overwritten."""
+    """Write job.toml and site.toml for the site `name`. An existing job.toml is kept."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for path in (folder / "job.toml", folder / "site.toml"):
@@ -97,10 +97,12 @@ def unit(
     user: str,
     writes: Sequence[Path] = (),
 ) -> str:
-    """A unit that runs `command` in `folder` as `user`, who may write only to the folders `writes`.
+    """A systemd unit that runs `command` in `folder` as `user`, in a sandbox.
 
-    It restarts after transient failures and is sandboxed, without `MemoryDenyWriteExecute`, because the
-    solver is compiled at its first use.
+    writes : the folders to which the command may write.
+
+    systemd restarts the command after transient failures. The sandbox does not set `MemoryDenyWriteExecute`,
+    because the solver is compiled at its first use.
     """
     places = list(dict.fromkeys(map(str, writes)))
     words = [*command, str(folder), *places]

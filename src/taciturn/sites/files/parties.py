@@ -30,9 +30,9 @@ Endpoint = Annotated[str, AfterValidator(_endpoint)]
 
 
 class NetworkSite(JobSite):
-    """One party: its name, its endpoint (none if it only connects outward), and B_i, its number of samples.
+    """One site: its name, the endpoint where it listens (if it does), and B_i, its number of rows or persons.
 
-    key : the fingerprint of its key, in a network that identifies sites by keys and not by an authority.
+    key : the fingerprint of the site's key, in a network that has no authority to certify keys.
     """
 
     name: Name
@@ -42,7 +42,7 @@ class NetworkSite(JobSite):
 
 
 class Relay(Facts):
-    """A Zenoh router for sites that may only connect outward; it cannot read what it forwards."""
+    """A Zenoh router for sites that can only make outgoing connections. It cannot read what it forwards."""
 
     name: Name
     endpoint: Endpoint

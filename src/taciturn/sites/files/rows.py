@@ -1,4 +1,4 @@
-"""This site's rows: read once, bounded by public facts, and never quoted by an error."""
+"""Read this site's rows, and bound them by public facts. No error message quotes a row."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ...questions.question import SiteTable
 from .site import Site
 
 READERS = (".npz", ".csv", ".parquet")
-_LONGEST = 1 + 1e-12  # a row divided by its own norm may come out this much longer than 1
+_LONGEST = 1 + 1e-12  # a row that was divided by its norm may have this norm, because of rounding
 
 
 @about_files
 def load_rows(site: Site) -> tuple[Array, Array]:
-    """(X, y): as many rows as the job says, each of norm at most 1."""
+    """(X, y): rows of norm at most 1 and their labels. Without persons, the job states their number."""
     path, job = site.rows.path, site.job
     if isinstance(path, Path) and path.suffix not in READERS:
         raise SiteError(f"{path}: `data` must end in {', '.join(READERS)}.")
@@ -35,10 +35,10 @@ def load_rows(site: Site) -> tuple[Array, Array]:
     if job.person is None:
         check_samples(job, site.rows.site, len(X), path)
     if X.shape[1] != job.dimension:
-        raise SiteError(f"{path}: the job has dimension {job.dimension}; the file has {X.shape[1]}.")
+        raise SiteError(f"{path}: the job has dimension {job.dimension}; X has {X.shape[1]} columns.")
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise SiteError(
-            f"{path}: X and y must be finite numbers; replace an invalid row by zeros, do not drop it."
+            f"{path}: X and y must be finite numbers; replace an invalid row by zeros instead of dropping it."
         )
     if np.sqrt(np.einsum("ij,ij->i", X, X)).max() > _LONGEST:
         raise SiteError(f"{path}: every row must have norm at most 1; scale X with public bounds.")
@@ -47,7 +47,7 @@ def load_rows(site: Site) -> tuple[Array, Array]:
 
 @about_files
 def load_table(site: Site) -> SiteTable:
-    """The columns that the questions need, or the array X, with as many rows or persons as the job says."""
+    """The columns that the questions need, or the array X; the job states the number of rows or persons."""
     path, job = site.rows.path, site.job
     if isinstance(path, Path) and path.suffix not in READERS:
         raise SiteError(f"{path}: `data` must end in {', '.join(READERS)}.")
@@ -71,7 +71,7 @@ def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
 
 @about_files
 def load_weights(site: Site) -> Array | None:
-    """The weight of every row: 1/m, if its person has m rows here; None in a job without persons."""
+    """The weight of every row: 1/m, if the row's person has m rows; None in a job without persons."""
     path, person = site.rows.path, site.job.person
     if person is None:
         return None
@@ -87,16 +87,16 @@ def load_weights(site: Site) -> Array | None:
 def _array_file(site: Site) -> Path:
     """The file with the arrays of a job without a schema."""
     if not isinstance(site.rows.path, Path):
-        raise SiteError("`database`: a job with `dimension` needs arrays; use an .npz in `data`.")
+        raise SiteError("`database`: a job with `dimension` needs arrays; use an .npz file in `data`.")
     return site.rows.path
 
 
 def _from_table(site: Site) -> tuple[Array, Array]:
-    """The columns of the job's schema, encoded by public facts alone; a row without a label becomes zeros."""
+    """(X, y) from a table, encoded by public facts alone; a row without a known label becomes zeros."""
     job = site.job
     if job.label is None:
         raise SiteError(
-            f"{site.rows.path}: a table needs `schema` and `label` in the job; with `dimension` use an .npz."
+            f"{site.rows.path}: a table needs `schema` and `label` in the job; `dimension` needs an .npz."
         )
     columns = read_tables(job, [site.rows], [*job.schema_.names, job.label.column]).columns
     y, known = read_labels(job.label, columns[job.label.column])

@@ -38,11 +38,12 @@ FilePath = Annotated[Path, BeforeValidator(_path)]
 class Keys(Facts):
     """The PEM files of a site, and revoked certificates.
 
-    authority : the certificate of the network's authority; if the job lists keys, all sites' certificates.
+    authority : the certificate of the network's authority, or all sites' certificates if the job lists keys.
     revoked : serial numbers of revoked certificates in hexadecimal, or the SHA-256 of a certificate or a key.
     revocations : certificate revocation lists of the authority, in PEM or DER form.
-    volatile : the keys of a masked run are kept here: a folder on a tmpfs that is not swapped, or "keyring".
-        Left out: the runtime folder of the service or of the user, shared memory, or the kernel's keyring.
+    volatile : where the keys of a masked run are kept: a folder on a tmpfs that is not swapped, or "keyring".
+        If left out, the first safe place of these: the runtime folder of the service, the runtime folder of
+        the user, shared memory, the kernel's keyring.
     """
 
     private: FilePath
@@ -54,18 +55,18 @@ class Keys(Facts):
 
 
 class BudgetEntry(Facts):
-    """The budget: a round whose charge would exceed it is not released, and the site stops.
+    """The budget of the table. If a job would exceed it, the site releases nothing for the job.
 
-    epsilon, delta : the limits. Every job is checked at this delta, whatever delta it states for its own
-        costs.
-    large_delta : allow a delta above 1 / rows, here or in the job, which may reveal a whole row.
+    epsilon, delta : the limits. The cost of a job is computed at this delta, whatever delta the job states.
+    large_delta : allow a delta above 1 / rows, in this budget or in the job; it may reveal a whole row.
     least_grid : the finest `grid` of a job that this site accepts.
-    colluding : how many of the other sites may collude against this one, as its owner assumes; None:
+    colluding : how many of the other sites may collude against this site, as its owner assumes. None means
         all of them. A masked job is charged at its cost under this assumption.
-    unit : the unit of the budget, "record" or "person"; for persons the job must name the column
-        with the id of the person.
-    ledger : the account of the table, a `taciturn.Budget`: every job is charged to it in full, right before
-        its first message is stored. Left out: in the user's data folder, one for each table.
+    unit : what the budget protects, a "record" or a "person". For persons, the job must name the column
+        with the person's id.
+    ledger : the file of the table's account, a `taciturn.Budget`. Every job is charged to it in full, right
+        before the first message of the job is stored. By default, each table has an account in the user's
+        data folder.
     """
 
     epsilon: float = Field(gt=0)
@@ -78,13 +79,13 @@ class BudgetEntry(Facts):
 
 
 class ApprovalRules(Facts):
-    """`[approve]`: jobs that the site takes part in without being approved by hand.
+    """`[approve]`: the jobs that need no approval by hand.
 
     kinds : the kinds of these jobs.
-    columns : the columns that they may use; None: all.
-    epsilon : the most that one job may cost, as `budget` counts it; None: what the account can pay.
-    programs : the SHA-256 of installed programs that may run.
-    by_site : whether figures of single sites, including this one, may be asked for.
+    columns : the columns that these jobs may use; None allows all columns.
+    epsilon : the largest cost of one job, computed as for `budget`; None allows what the account can pay.
+    programs : the SHA-256 of each installed program that these jobs may run.
+    by_site : whether these jobs may ask for figures of single sites, including this site.
     """
 
     kinds: Annotated[tuple[str, ...], LISTED] = Field(min_length=1)
@@ -106,15 +107,15 @@ class SiteFile(Facts):
 
     data, csv : the file with the rows, and its format if it is CSV.
     database : instead of `data`: the `url` of a database and the `query` that returns the rows.
-    penalty, noise, output_noise : eta(t) and the noises, for a job of method "penalty"; output noise
-        makes an inexact minimiser private.
-    approve : which jobs need no approval by hand; left out: every job does (`taciturn site approve`).
-    rehearsal : allow a job with a `seed`; anyone can repeat its noise, so nothing in it is private.
+    penalty, noise, output_noise : for a job of method "penalty": the penalty eta(t), the noise inside it, and
+        the noise on the result, which covers the error of the solver.
+    approve : which jobs need no approval by hand. If left out, every job needs one (`taciturn site approve`).
+    rehearsal : allow a job with a `seed`. Anyone can reproduce the noise of such a job, so it is not private.
     patience : how many seconds to wait for a silent neighbour before stopping cleanly.
     listen : where to listen, if that is not the endpoint that the job states (for example behind NAT).
     endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
     watch : where the running site shows its status: 127.0.0.1:PORT, unix:PATH, or ADDRESS:PORT with a token.
-    watch_token : a file with one line of at least 32 characters, which every request must contain.
+    watch_token : a file with a token, one line of at least 32 characters, which every request must contain.
     """
 
     site: Name
@@ -144,7 +145,7 @@ class SiteFile(Facts):
 
 @dataclass(frozen=True)
 class Site:
-    """A site and its job; every path is absolute or relative to the working directory."""
+    """A site and its job. The paths that it returns are absolute, or relative to the working directory."""
 
     file: SiteFile
     job: NetworkJob
@@ -156,17 +157,17 @@ class Site:
 
     @property
     def number(self) -> int:
-        """i, the site's position in the job."""
+        """i, the site's position in the job's list of sites."""
         return self.job.names.index(self.name)
 
     @property
     def neighbours(self) -> tuple[str, ...]:
-        """The neighbours of this site, in the job's order."""
+        """The names of this site's neighbours, in the order of the job's list of sites."""
         return self.job.neighbours(self.name)
 
     @property
     def samples(self) -> int:
-        """B_i"""
+        """B_i, the number of this site's rows, or of its persons."""
         return self.job.site(self.name).samples
 
     @property
@@ -176,18 +177,18 @@ class Site:
 
     @property
     def database(self) -> Path:
-        """The file with state, ledger and outbox."""
+        """The state file: the state of the protocol, the ledger, and the frames that were sent last."""
         return self.state / "site.sqlite"
 
     @property
     def volatile(self) -> Path | None:
-        """The folder for the keys of a masked run; None chooses a safe place."""
+        """The folder for the keys of a masked run, or `KEYRING`; None if the site chooses a safe place."""
         named = self.file.keys.volatile
         return named if named in (None, KEYRING) else self.path(named)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """This site's own settings of the job's method."""
+        """The settings of the job's method that each site chooses for itself."""
         return {name: getattr(self.file, name) for name in self.job.settings.own}
 
     @property
@@ -206,18 +207,19 @@ class Site:
         return TableFile(entry, self.path(file.data or Path()), csv)
 
     def path(self, path: Path) -> Path:
-        """A path in site.toml, relative to the folder of that file."""
+        """The path of a file that site.toml names relative to its own folder."""
         return self.folder / path
 
     def listens(self) -> str | None:
-        """The endpoint to listen on; None for a site that only connects outward."""
+        """The endpoint where this site listens; None if the site only makes outgoing connections."""
         return self.file.listen or self.job.site(self.name).endpoint
 
     def dials(self) -> dict[str, str]:
-        """The endpoints that this site connects to: on each link, the site later in the job connects.
+        """The endpoints that this site connects to, by the name of the party there.
 
-        A site without an endpoint only connects outward. Every site connects to the relay, if there is one; a
-        site without an endpoint connects to the relay only.
+        On each link, the site that is later in the job connects to the earlier site. Every site also connects
+        to the relay, if there is one. A site that does not listen connects to the relay only; if there is no
+        relay, it connects to all its neighbours.
         """
         relay, own = self.job.relay, self.file.endpoints
         calls = {} if relay is None else {relay.name: own.get(relay.name) or relay.endpoint}
@@ -237,19 +239,20 @@ class Site:
 
 @about_files
 def load_site(path: Path) -> Site:
-    """The site in a file, together with its job."""
+    """Read site.toml and the job that it names, and check them against each other."""
     file = read_file(path, SiteFile)
     folder = path.parent
     job = load_job(folder / file.job)
     if file.site not in job.names:
         raise SiteError(
-            f"{path}: `site`: the job {job.name} has no site {file.site!r}; it has {', '.join(job.names)}."
+            f"{path}: `site`: the job {job.name} has no site {file.site!r}; its sites are "
+            f"{', '.join(job.names)}."
         )
     known = {*job.neighbours(file.site), *([job.relay.name] if job.relay else [])}
     unknown = sorted(set(file.endpoints) - known)
     if unknown:
         raise SiteError(
-            f"{path}: `endpoints.{unknown[0]}`: not a neighbour; {file.site} connects only to "
+            f"{path}: `endpoints.{unknown[0]}`: is not a neighbour; {file.site} connects only to "
             f"{', '.join(sorted(known))}."
         )
     _check_seed(path, file, job)
@@ -269,7 +272,7 @@ def _check_seed(path: Path, file: SiteFile, job: NetworkJob) -> None:
 
 
 def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
-    """Check that this site's settings belong to the job's method."""
+    """Check that site.toml has the settings that the job's method needs from each site, and no others."""
     for name in ("penalty", "noise", "output_noise"):
         given, needed = getattr(file, name) is not None, name in job.settings.own
         if given and not needed:
@@ -278,8 +281,8 @@ def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
             raise SiteError(f"{path}: `{name}`: missing; a job of method {job.method!r} needs it.")
     if file.output_noise is None and not job.simulated and "output_noise" in job.settings.own:
         raise SiteError(
-            f"{path}: `output_noise`: a real run needs it: no solver is exact, and without it nothing "
-            "is guaranteed. `taciturn site init` writes a line that costs almost nothing."
+            f"{path}: `output_noise`: must be given, because no solver is exact: without it, nothing is "
+            "guaranteed. `taciturn site init` writes an `output_noise` that costs almost nothing."
         )
 
 
@@ -290,8 +293,9 @@ def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
     for key, delta in (("budget.delta", budget.delta), ("job.delta", job.delta)):
         if delta > 1 / rows and not budget.large_delta:
             raise SiteError(
-                f"{path}: `{key}`: must be at most 1/{rows}, one over the rows of this site; got {delta:g}. "
-                "A larger delta may reveal a whole row; to allow it, write `large_delta = true` in `budget`."
+                f"{path}: `{key}`: must be at most 1/{rows}, one divided by this site's number of rows; got "
+                f"{delta:g}. A larger delta may reveal a whole row; to allow it, write `large_delta = true` "
+                "in `budget`."
             )
     if job.grid is not None and job.grid < budget.least_grid:
         raise SiteError(
