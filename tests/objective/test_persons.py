@@ -140,7 +140,7 @@ def test_weights_come_with_a_count_and_stay_within_one():
     for odd in (np.full(3, 1.5), np.full(3, -0.1), np.zeros(3), np.ones(2)):
         with pytest.raises(DataError, match="weights"):
             local(X, y, odd, count=3)
-    with pytest.raises(DataError, match="one array of ids per site"):
+    with pytest.raises(DataError, match="arrays of ids, one per site"):
         Problem([(X, y), (X, y)], C=1.0, regularization=0.1, persons=[[1, 2, 3]])
 
 
@@ -155,7 +155,7 @@ def test_the_certificate_of_a_run_over_persons_states_the_unit():
     certificate = tt.simulate(by_person, "complete", method, **settings).certificate(1e-5)
     assert (certificate.run.unit, certificate.run.persons) == ("person", 40)
     assert certificate.sites[0].samples == 20
-    assert "all records of that person" in certificate.statement()
+    assert "all records of this person" in certificate.statement()
     by_row = tt.simulate(Problem(sites, C=5.0, regularization=0.1), "complete", method, **settings)
     assert certificate.epsilon > 2 * by_row.certificate(1e-5).epsilon  # a third of the units, three times D
     assert "protects one person" not in by_row.certificate(1e-5).statement()
