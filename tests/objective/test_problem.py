@@ -79,7 +79,7 @@ def test_unit_rows_are_required_on_demand() -> None:
     sites = make_sites()
     sites[1] = (3 * sites[1][0], sites[1][1])
     problem = Problem(sites, C=5.0, regularization=0.1)
-    with pytest.raises(DataError, match=r"norm at most 1 .* site 1 .*np\.maximum"):
+    with pytest.raises(DataError, match=r"norm at most 1 .* site 1\. .*np\.maximum"):
         problem.require_unit_rows()
 
 
@@ -113,7 +113,7 @@ def with_site(X: object, y: object) -> list[object]:
 
 ones, X4 = np.ones(5), np.full((5, 4), SECRET)
 BAD = {
-    "C above B": (bad(C=41.0), r"`C` must not exceed the 40 samples of site 0; got 41"),
+    "C above B": (bad(C=41.0), r"`C` must not exceed the number of samples, 40 at site 0; got 41"),
     "C zero": (bad(C=0.0), "`C` must be above 0; got 0"),
     "C not a number": (bad(C="1"), "`C` must be a number; got str"),
     "C infinite": (bad(C=np.inf), "`C` must be finite"),

@@ -1,4 +1,4 @@
-"""The objective that each site minimises: its rows, a loss and a regulariser; and the solvers for it."""
+"""The objective that each site minimises (rows, a loss and a regulariser), and the solvers for it."""
 
 from .checking import check_loss, check_regularizer
 from .local import LocalObjective, Objective

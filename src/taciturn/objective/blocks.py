@@ -1,4 +1,4 @@
-"""A site's rows in blocks so small that all arrays of a block fit into the processor's cache."""
+"""Cut a site's rows into blocks so small that all arrays of a block fit into the processor's cache."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..core.errors import DataError
 from ..core.types import Array
 from .rows import LazyMatrix, Matrix, Rows, some_rows
 
-_DENSE = 1_000_000  # (entries of Z) * (number of models) in a block of dense rows
-_SPARSE = 100_000  # margins (rows * models) in a block of sparse rows
-_THIN = 0.05  # below this share of nonzero entries, a sparse product computes Z' W Z faster
-_FEWEST, _MOST = 64, 1024  # limits on the rows in a block; the rounding error grows with the rows
+_DENSE = 1_000_000  # the most (entries of Z) * (number of models) in a block of dense rows
+_SPARSE = 100_000  # the most margins (rows * models) in a block of sparse rows
+_THIN = 0.05  # if the share of nonzero entries is below this, Z' W Z is computed as a sparse product
+_FEWEST, _MOST = 64, 1024  # the fewest and the most rows in a block; the rounding error grows with the rows
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows that share one weight in the objective: they add weight * sum_n L(z_n)."""
+    """Rows with the same weight in the objective, to which they add weight * sum_n L(z_n)."""
 
     rows: Rows
     weight: float
@@ -29,7 +29,7 @@ class WeightedRows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Block:
-    """Consecutive rows with one weight. Z and its transpose ZT are views of the site's stored rows."""
+    """Consecutive rows with the same weight. Z and its transpose ZT are views of the site's stored rows."""
 
     Z: Matrix
     ZT: Any
@@ -79,7 +79,7 @@ class Block:
 
 
 def weighted_parts(rows: Rows, weights: Any, unit: float, *, site: str) -> tuple[WeightedRows, ...]:
-    """Group the rows by their weight, multiplied by `unit`; rows of weight 0 are left out."""
+    """Group the rows by weight. Each weight is multiplied by `unit`; rows of weight 0 are left out."""
     if weights is None:
         return (WeightedRows(rows, unit),)
     values = np.asarray(weights)
@@ -92,7 +92,7 @@ def weighted_parts(rows: Rows, weights: Any, unit: float, *, site: str) -> tuple
 
 
 class LazyBlocks(Sequence[Block]):
-    """A sequence of blocks for lazy rows: a block is computed at each access and is not stored."""
+    """A sequence of blocks for lazy rows. A block is computed at each access and is not stored."""
 
     def __init__(self, cuts: list[tuple[WeightedRows, int, int]]) -> None:
         self.cuts = cuts
@@ -140,7 +140,7 @@ def _block(part: WeightedRows, start: int, stop: int) -> Block:
 
 
 def _csr_rows(Z: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
-    """Rows start to stop - 1 as a view. Slicing Z, or calling the CSR constructor, would copy them."""
+    """Rows start to stop - 1 of Z as a view. A slice of Z or the CSR constructor would copy these rows."""
     first, last = Z.indptr[start], Z.indptr[stop]
     rows = sparse.csr_array((stop - start, Z.shape[1]), dtype=np.float64)
     rows.data, rows.indices = Z.data[first:last], Z.indices[first:last]

@@ -4,7 +4,7 @@ A finite difference of a convex L lies between two values of its derivative: for
 
     L'(a) <= (L(b) - L(a)) / (b - a) <= L'(b),
 
-so the check finds a wrong derivative with no tolerance except for rounding errors.
+so the check finds a wrong derivative, with no tolerance except for rounding errors.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _passed: set[object] = set()
 
 
 def check_loss(loss: Loss) -> None:
-    """Raise unless the loss is convex, and its stated derivatives and bounds are correct."""
-    if type(loss) in SHIPPED.values() or _known(loss):  # but not a subclass, which may change anything
+    """Raise an error unless the loss is convex, and its derivatives and bounds are correct."""
+    if type(loss) in SHIPPED.values() or _known(loss):  # a subclass is checked: it may change anything
         return
     for member in ("name", "kind", "slope_bound", "curvature_bound", "value", "slope", "curvature"):
         if not hasattr(loss, member):
-            raise ParameterError(f"`loss` must have the member `{member}`; {type(loss).__name__} does not.")
+            raise ParameterError(f"`loss` must have the member `{member}`; {type(loss).__name__} lacks it.")
     checks.choice("loss.kind", loss.kind, ("classification", "regression"))
     s1 = checks.positive("loss.slope_bound", loss.slope_bound)
     c1 = checks.positive("loss.curvature_bound", loss.curvature_bound)
@@ -46,7 +46,7 @@ def check_loss(loss: Loss) -> None:
 
 
 def check_regularizer(regularizer: Regularizer) -> None:
-    """Raise unless the regulariser is convex, and its stated derivatives and bounds are correct."""
+    """Raise an error unless the regulariser is convex, and its derivatives and bounds are correct."""
     if type(regularizer) is L2 or _known(regularizer):
         return
     what = "regularizer"
@@ -99,7 +99,7 @@ def _samples(largest: float = 1e12) -> Array:
 
 
 def _evaluate(what: str, name: str, function: Callable[[Array], Array], z: Array) -> Array:
-    """function(z). Raise if the result is not finite or has another shape, or if the function overflows."""
+    """function(z). Raise an error if the result is not finite or not shaped like z, or on an overflow."""
     with np.errstate(divide="raise", over="raise", invalid="raise"):
         try:
             result = np.asarray(function(z.copy()), dtype=np.float64)
@@ -122,7 +122,7 @@ def _require(what: str, holds: NDArray[np.bool_], z: Array, claim: str) -> None:
 
 
 def _pairwise(values: Array) -> Array:
-    """For every two neighbouring entries, the larger absolute value."""
+    """For every two consecutive entries, the larger of their absolute values."""
     return np.asarray(np.maximum(np.abs(values[:-1]), np.abs(values[1:])))
 
 

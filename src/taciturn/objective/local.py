@@ -19,7 +19,7 @@ from .losses import Loss
 from .regularizers import L2, Regularizer
 from .rows import Matrix, signed_rows
 
-_SMALL = 400  # with at most this many rows or features compute all eigenvalues; otherwise use Lanczos
+_SMALL = 400  # with at most this many rows or features compute all eigenvalues, otherwise use Lanczos
 
 
 class Objective:
@@ -37,17 +37,17 @@ class Objective:
         self._blocks: tuple[int, Sequence[Block]] | None = None
 
     def hold(self, parts: tuple[WeightedRows, ...]) -> None:
-        """Replace the rows by equal rows that are stored elsewhere, such as in one array for many sites."""
+        """Replace the rows by equal rows that are stored in another array, such as one for many sites."""
         self.parts, self._blocks = parts, None
 
     def hold_rows(self) -> None:
-        """Compute lazy rows once and store them, for a solver that passes over them many times."""
+        """Compute lazy rows and store them, for a solver that reads the rows many times."""
         parts = tuple(replace(part, rows=part.rows.held()) for part in self.parts)
         if any(new.rows is not old.rows for new, old in zip(parts, self.parts, strict=True)):
             self.hold(parts)
 
     def blocks(self, repeats: int) -> Sequence[Block]:
-        """The rows in blocks, sized for this number of models. The blocks are cached for the next call."""
+        """The rows in blocks whose size suits this number of models. The blocks are cached."""
         if self._blocks is None or self._blocks[0] != repeats:
             self._blocks = repeats, row_blocks(self.parts, repeats)
         return self._blocks[1]
@@ -94,9 +94,9 @@ class LocalObjective(Objective):
     """The objective of one site, O(f) = (C/B) sum_n w_n L(z_n) + (rho/N) R(f), with the site's rows.
 
     weights, count : without `weights`, every w_n is 1 and B is the number of rows. With `weights`, B is the
-        public number `count`: if persons are protected, the weights of a person's rows add up to at most 1,
-        and B is the number of persons.
-    overwrite : True if the caller no longer needs dense rows X, so that they may be changed in place.
+        public number `count`. If the guarantee is for persons, the weights of a person's rows add up to at
+        most 1, and B is the number of persons.
+    overwrite : True if the caller no longer needs a dense X, so that X may be changed in place.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class LocalObjective(Objective):
         self.samples = rows.samples if count is None else checks.whole("count", count, least=1)
         if C > self.samples:
             raise ParameterError(
-                f"`C` must not exceed the {self.samples} samples of {name}; got {C:g}. Lower C."
+                f"`C` must not exceed the number of samples, {self.samples} at {name}; got {C:g}."
             )
         super().__init__(
             weighted_parts(rows, weights, C / self.samples, site=name),
@@ -137,7 +137,7 @@ class LocalObjective(Objective):
 
     @property
     def rows(self) -> int:
-        """The number of rows, whatever their weights."""
+        """The number of rows whose weight is above 0."""
         return sum(part.rows.samples for part in self.parts)
 
     def row_weights(self) -> Array:
@@ -148,7 +148,7 @@ class LocalObjective(Objective):
         """(mean loss, quality) of every model on this site's rows; both are weighted means.
 
         For classification, the quality is the accuracy, and a row with z = 0 counts as half correct. For
-        regression, it is the mean absolute error.
+        regression, the quality is the mean absolute error.
         """
         loss, quality = np.zeros(len(F)), np.zeros(len(F))
         Ft, classify = np.ascontiguousarray(F.T), self.loss.kind == "classification"
@@ -178,7 +178,7 @@ def largest_eigenvalue(Z: Matrix) -> float:
         return np.asarray(Z.T @ (Z @ v))
 
     operator = LinearOperator((dimension, dimension), matvec=apply, dtype=np.float64)
-    start = np.full(dimension, 1.0) + 0.1 * np.cos(np.arange(dimension))  # fixed, so that runs repeat
+    start = np.full(dimension, 1.0) + 0.1 * np.cos(np.arange(dimension))  # fixed: results are reproducible
     values, vectors = eigsh(operator, k=1, v0=start, tol=1e-10)
     top, v = float(values[0]), vectors[:, 0]
     return top + float(np.linalg.norm(apply(v) - top * v)) + 1e-9 * top

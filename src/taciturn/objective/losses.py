@@ -2,13 +2,15 @@
 
 Classification: z = y f.x, y in {-1, +1}. Regression: z = y - f.x.
 
-To add your own loss, write a class with the members of `Loss`. It is checked when it is first used: L must
-be convex, |L'| at most `slope_bound`, and L' Lipschitz with the constant `curvature_bound`. Optional members:
+To add your own loss, write a class with the members of `Loss`. The loss is checked when it is first used: L
+must be convex, |L'| at most `slope_bound`, and L' Lipschitz with the constant `curvature_bound`. These
+members are optional:
 
     slope_in_place(z)         overwrite z with L'(z), which saves an array in the solver's loop; intermediate
                               results may overflow, since the solver ignores floating-point warnings
-    curvature_within(z, r)    sup of L'' over [z - r, z + r]; gives tighter bounds where the loss is flat
-    shift                     |z| + shift is an upper bound on all numbers that slope(z) rounds; 0 if absent
+    curvature_within(z, r)    sup of L'' over [z - r, z + r]; makes error bounds tighter where the loss is
+    flat shift                     |z| + shift is an upper bound on all numbers that slope(z) rounds; 0 if
+    absent
 
 The error bound of the solver assumes that a computed slope differs from the true slope by at most
 8 u |L'| + 2 u (|z| + shift) L'', where u = 2^-53. A formula of a few operations, each with an error of about
@@ -86,9 +88,10 @@ class Logistic:
 
 @dataclass(frozen=True)
 class SmoothHinge:
-    """The Huber hinge: max(0, 1 - z), with a parabola where |1 - z| <= h; |L'| <= 1, L'' <= 1/(2h).
+    """The Huber hinge: max(0, 1 - z), but a parabola where |1 - z| <= h; |L'| <= 1, L'' <= 1/(2h).
 
-    It is the hinge loss of a support vector machine, smoothed at z = 1, because privacy needs a bounded L''.
+    This is the hinge loss of a support vector machine, smoothed at z = 1, because privacy needs a bounded
+    L''.
 
     >>> SmoothHinge(0.5).slope(np.array([0.0, 1.0, 2.0])).tolist()
     [-1.0, -0.5, 0.0]
@@ -138,7 +141,8 @@ class SmoothHinge:
 class LogCosh:
     """L(z) = s log cosh(z / s) for residuals z, where s is the scale; |L'| <= 1, L'' <= 1/s.
 
-    L is quadratic for small residuals and close to |z| for large ones, so L' is bounded for every target y.
+    L is nearly quadratic for small residuals and nearly linear for large residuals. So L' is bounded, however
+    large the target y is.
 
     >>> LogCosh(2.0).curvature_bound
     0.5
@@ -187,11 +191,11 @@ class LogCosh:
 
 @dataclass(frozen=True)
 class Squared:
-    """L(z) = z^2 / 2 for residuals |z| <= reach, and linear for larger ones (a Huber loss); L'' <= 1.
+    """L(z) = z^2 / 2 for residuals |z| <= reach, and linear for larger residuals (a Huber loss); L'' <= 1.
 
     target_bound : a public bound on |y|, which privacy needs: |L'| <= reach = 2 target_bound. If |f.x| is
-        within that bound too, no residual exceeds `reach`, and L is exactly the squared loss. If it is
-        None, the slope has no bound.
+        also within `target_bound`, no residual exceeds `reach`, and L is exactly the squared loss. With
+        `target_bound` = None, the slope has no useful bound.
 
     >>> Squared(target_bound=3.0).slope(np.array([1.0, 5.0, 9.0])).tolist()
     [1.0, 5.0, 6.0]
@@ -215,7 +219,7 @@ class Squared:
         return self.reach
 
     def value(self, z: Array) -> Array:
-        size = np.minimum(np.abs(z), 1e300 / max(1.0, self.reach))  # or the value would overflow
+        size = np.minimum(np.abs(z), 1e300 / max(1.0, self.reach))  # larger values would overflow
         inside = np.minimum(size, self.reach)
         return np.asarray(inside * (size - 0.5 * inside))
 
@@ -244,4 +248,4 @@ def _width(name: str, value: float) -> float:
 SHIPPED: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh] | type[Squared]] = {
     kind.name: kind for kind in (Logistic, SmoothHinge, LogCosh, Squared)
 }
-"""The losses of this file by name. Bounds that were proven for one loss are used for these losses only."""
+"""The losses of this file, by name. Bounds that were proven for these losses are used for no other loss."""

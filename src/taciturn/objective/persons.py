@@ -1,4 +1,4 @@
-"""Row weights that protect persons: the weights of all rows of a person, at all sites, add up to 1."""
+"""Row weights for a guarantee about persons: the weights of a person's rows at all sites add up to 1."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from ..core.types import Array
 class Persons:
     """The persons to whom the rows of all sites belong.
 
-    weights : for each site one number per row: 1/m, where m is the number of rows of that row's person at all
-        sites together.
-    counts : the public number of persons with rows at each site.
+    weights : for each site, one number per row: 1/m, if the row's person has m rows at all sites together.
+    counts : for each site, the public number of persons who have rows at the site.
     total : the number of persons at all sites together.
     most_rows, most_sites : public upper bounds on the number of rows of a person, and on the number of sites
-        with rows of one person. most_rows = None allows any number of rows.
+        at which a person has rows. most_rows = None allows any number of rows.
     """
 
     weights: tuple[Array, ...]
@@ -34,7 +33,10 @@ class Persons:
 
 
 def persons_of(ids: Sequence[Any], *, most_rows: int | None = None, most_sites: int = 1) -> Persons:
-    """The persons of the rows, from one array of persons' ids per site; equal ids mean the same person.
+    """The persons of the rows. `ids` has one array per site, with a person's id for each row of the site.
+
+    Equal ids mean the same person.
+
 
     >>> persons_of([["ann", "bob", "ann"], ["cem"]]).weights[0].tolist()
     [0.5, 1.0, 0.5]
@@ -75,5 +77,5 @@ def _column(values: Any, i: int) -> NDArray[Any]:
 def _check_most(name: str, most: int | None, found: int, what: str) -> None:
     if most is not None and found > checks.whole(name, most, least=1):
         raise DataError(
-            f"`{name}` = {most} must be at least the {what} of every person; at least one person has more."
+            f"`{name}` = {most} must be at least the number of {what} of every person; a person has more."
         )

@@ -19,11 +19,11 @@ from .regularizers import L2, Regularizer
 from .solver.gradient_evaluator import GradientEvaluator
 from .solver.newton import newton, newton_step
 
-_UNIT = 1 + 1e-12  # with rounding errors, the norm of a normalised row is at most this
+_UNIT = 1 + 1e-12  # the norm of a normalised row, with its rounding errors, is at most this
 
 
 class DealtProblem:
-    """Base class of problems with rows in this process: C, rho, and the sites with their sample counts."""
+    """The base class of problems with all rows in this process: C, rho, and the objectives of the sites."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class DealtProblem:
         self.persons = given_persons(persons, sites, rows_per_person, sites_per_person)
 
     def hold(self, objectives: Iterable[Any]) -> None:
-        """Store the sites' objectives; an iterator may create them one after the other."""
+        """Store the sites' objectives. An iterator may create the objectives one after the other."""
         self._sites = tuple(objectives)
         self.dimension = common_dimension([site.dimension for site in self._sites])
         self.samples: NDArray[np.int64] = np.array([site.samples for site in self._sites], dtype=np.int64)
@@ -59,7 +59,7 @@ class DealtProblem:
 
     @property
     def largest_norm(self) -> float:
-        """max ||x|| over all sites."""
+        """max ||x|| over the rows of all sites."""
         return float(max(site.largest_norm for site in self._sites))
 
     def site(self, i: int) -> Any:
@@ -67,7 +67,7 @@ class DealtProblem:
         return self._sites[i]
 
     def require_unit_rows(self) -> None:
-        """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
+        """Raise an error unless every row has ||x|| <= 1, which the privacy bounds need."""
         check_unit_rows([site.largest_norm for site in self._sites])
 
 
@@ -82,13 +82,14 @@ class Problem(DealtProblem):
     C : the weight of the loss; at most B_i, the number of samples, at every site
     regularization : rho > 0, the weight of the regulariser
     regularizer : a `Regularizer`; `L2()` if not given
-    weights : one array per site with a weight from 0 to 1 for every row. A weight may depend only on its own
-        row and on public facts. A row then counts at most as much as without weights, so all privacy bounds
-        stay valid.
-    persons : one array per site with the person's id of every row; the privacy guarantee is then about one
-        person, not one row
-    rows_per_person, sites_per_person : public bounds on the number of rows of a person, and of sites with
-        rows of one person; only masked sums allow persons with rows at several sites
+    weights : one array per site with a weight from 0 to 1 for every row. The weight of a row may depend only
+        on this row and on public facts. With a weight, a row counts at most as much as without it, so all
+        privacy bounds stay valid.
+    persons : one array per site with a person's id for every row; the privacy guarantee is then about one
+        person, and not about one row
+    rows_per_person, sites_per_person : public upper bounds on the number of rows of a person, and on the
+    number
+        of sites at which a person has rows; only masked sums allow a person to have rows at several sites
 
     >>> problem = Problem([([[1.0], [0.5]], [1, -1]), ([[-1.0], [0.2]], [-1, 1])], C=1.0, regularization=0.1)
     >>> problem.n, problem.dimension, problem.samples.tolist(), problem.largest_norm
@@ -124,7 +125,7 @@ class Problem(DealtProblem):
                 overwrite=bool(getattr(sites, "fresh", False)),
                 **row_weights(self.persons, weights, i, len(sites)),
             )
-            for i in range(len(sites))  # one at a time: `sites` may compute its rows on access
+            for i in range(len(sites))  # one at a time: `sites` may compute rows on access
         )
 
     @property
@@ -138,17 +139,17 @@ class Problem(DealtProblem):
         return Objective(parts, loss=self.loss, rho=self.regularization, regularizer=self.regularizer)
 
     def optimum(self, tol: float = 1e-10) -> Array:
-        """f_c*, (d,): the minimiser of eq. 1 on the rows of all sites, for comparison; it is not private.
+        """f_c*, (d,): the minimiser of eq. 1 on the rows of all sites, for comparison. It is not private.
 
-        The length of the next Newton step, ||H^-1 gradient||, estimates the distance from the exact
-        minimiser. The bound ||gradient|| / rho would be too loose if rho is small.
+        The length of the next Newton step, ||H^-1 gradient||, estimates the distance to the exact minimiser
+        and must be at most `tol`. The bound ||gradient|| / rho would be too loose if rho is small.
         """
         zero = np.zeros((1, self.dimension))
         passes = GradientEvaluator(self.pooled(), 0.0, zero)
         f = newton(passes, zero, 0.0)
         left = float(np.linalg.norm(newton_step(passes, f)))
         if not left <= checks.positive("tol", tol):
-            raise NotConverged(f"`tol` = {tol:g} is out of reach for the pooled optimum; got {left:.2g}.")
+            raise NotConverged(f"`tol` = {tol:g} was not reached for the pooled optimum; got {left:.2g}.")
         return np.asarray(f[0])
 
     def __repr__(self) -> str:
@@ -159,12 +160,12 @@ class Problem(DealtProblem):
 
 
 def check_unit_rows(norms: Sequence[float]) -> None:
-    """Raise unless the longest row of every site has norm at most 1."""
+    """Raise an error unless every norm is at most 1; `norms` has the largest norm of a row at each site."""
     long = [i for i, norm in enumerate(norms) if norm > _UNIT]
     if long:
-        where = f"site {long[0]}" if len(long) == 1 else f"{len(long)} sites, first site {long[0]}"
+        where = f"site {long[0]}" if len(long) == 1 else f"{len(long)} sites, first at site {long[0]}"
         raise DataError(
-            f"rows must have norm at most 1 for a private method; {where} has longer ones."
+            f"rows must have norm at most 1 for a private method; there are larger norms at {where}."
             " Scale the features with public bounds, or clip the rows:"
             " X / np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))."
         )
@@ -181,13 +182,13 @@ def _pair(site: Any) -> tuple[Any, Any]:
 def row_weights(
     persons: Persons | None, weights: Sequence[Any] | None, site: int, sites: int
 ) -> dict[str, Any]:
-    """`weights` and `count` of a site's objective; the weights of a person's rows add up to at most 1."""
+    """`weights` and `count` for `LocalObjective`; the weights of a person's rows add up to at most 1."""
     if weights is None:
         return (
             {} if persons is None else {"weights": persons.weights[site], "count": int(persons.counts[site])}
         )
     if len(weights) != sites:
-        raise DataError(f"`weights` must contain one array per site, {sites}; got {len(weights)}.")
+        raise DataError(f"`weights` must contain {sites} arrays, one per site; got {len(weights)}.")
     own = np.asarray(weights[site], dtype=np.float64)
     if persons is None:
         return {"weights": own, "count": own.size}
@@ -205,15 +206,15 @@ def given_persons(
             raise DataError("`rows_per_person` and `sites_per_person` need `persons`.")
         return None
     if len(ids) != sites:
-        raise DataError(f"`persons` must contain one array of ids per site, {sites}; got {len(ids)}.")
+        raise DataError(f"`persons` must contain {sites} arrays of ids, one per site; got {len(ids)}.")
     return persons_of(ids, most_rows=most_rows, most_sites=most_sites)
 
 
 def common_dimension(dimensions: Sequence[int]) -> int:
-    """The number of features d; raise if the sites differ."""
+    """d, the number of features; raise an error if it is not the same at all sites."""
     for i, d in enumerate(dimensions):
         if d != dimensions[0]:
             raise DataError(
-                f"all sites need the same features; site 0 has {dimensions[0]}, site {i} has {d}."
+                f"all sites must have the same features; site 0 has {dimensions[0]}, site {i} has {d}."
             )
     return dimensions[0]

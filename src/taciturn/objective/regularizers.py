@@ -14,7 +14,8 @@ class Regularizer(Protocol):
     """A convex R(f) = sum_j r(f_j), with strong_convexity <= r'' <= curvature_bound.
 
     The argument f is (repeats, d), with one model per row. `value` returns R, (repeats,); `gradient` and
-    `curvature` return r' and r'' of every entry, (repeats, d). Your own regulariser is checked at first use.
+    `curvature` return r' and r'' of every entry, (repeats, d). A regulariser of your own is checked when it
+    is first used.
     """
 
     @property
@@ -31,7 +32,7 @@ class Regularizer(Protocol):
 
 @dataclass(frozen=True)
 class L2:
-    """R(f) = ||f||^2 / 2, 1-strongly convex.
+    """R(f) = ||f||^2 / 2; its strong convexity constant is 1.
 
     >>> L2().value(np.array([[3.0, 4.0]]))
     array([12.5])

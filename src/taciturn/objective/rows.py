@@ -1,7 +1,7 @@
 """The rows of one site: checked, multiplied by their signs, and stored once as a matrix Z.
 
 Classification: Z = y X, so that z = Z f. Regression: Z = -X and offset = y, so that z = offset + Z f.
-A dense array of mostly zeros, such as one-hot columns, is stored as CSR, which is smaller and faster.
+A large dense array of mostly zeros, such as one-hot columns, is stored as CSR, which is smaller and faster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LARGEST = 1e50  # larger entries are refused, because a squared row norm must n
 FARTHEST = 1e9
 """Targets are clipped to [-FARTHEST, FARTHEST], so that one record cannot make the solver overflow. The limit
 is so large that it does not change useful models."""
-_SPARSE = 0.15  # up to this share of nonzero entries, products with CSR are faster
+_SPARSE = 0.15  # up to this share of nonzero entries, products with CSR are faster than with dense arrays
 _WORTH = 2_000  # arrays with fewer entries stay dense
 _FEW = 2**18  # up to this many entries, lazy rows are computed once and stored
 
@@ -33,7 +33,7 @@ _FEW = 2**18  # up to this many entries, lazy rows are computed once and stored
 class LazyMatrix:
     """A matrix Z whose rows are computed from `source` a few at a time, and multiplied by `sign`.
 
-    thin : whether Z is mostly zeros; its rows are then CSR, otherwise dense.
+    thin : whether Z is mostly zeros; then its rows are computed as CSR, and otherwise as dense arrays.
     chosen : the indices of the rows of `source` that belong to Z; None for all rows.
     """
 
@@ -47,7 +47,7 @@ class LazyMatrix:
         return len(self.source) if self.chosen is None else len(self.chosen), self.source.shape[1]
 
     def rows(self, some: slice) -> Matrix:
-        """Compute the rows of this slice, dense or CSR."""
+        """Compute the rows of this slice, as a dense array or as CSR."""
         numbers = some if self.chosen is None else self.chosen[some]
         rows = self.source.take(numbers)
         if not self.thin:
@@ -75,7 +75,7 @@ AnyMatrix = Matrix | LazyMatrix
 
 
 def row_pieces(Z: AnyMatrix) -> Iterator[tuple[slice, Matrix]]:
-    """Pairs (slice of row indices, rows): lazy rows in multiples of 64 rows, stored rows all at once."""
+    """Pairs (slice of row indices, rows): many small pieces if Z is lazy, one piece if Z is stored."""
     if isinstance(Z, LazyMatrix):
         yield from ((some, Z.rows(some)) for some in row_slices(*Z.shape))
     else:
@@ -93,7 +93,7 @@ class Rows:
     largest_offset: float  # max |offset|
 
     def held(self) -> Rows:
-        """The same rows, stored: lazy rows are computed now."""
+        """The same rows as a stored matrix; lazy rows are computed now."""
         if not isinstance(self.Z, LazyMatrix):
             return self
         Z = self.Z.held()
@@ -123,7 +123,7 @@ class Rows:
 def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = False) -> Rows:
     """Check one site's data and return its signed rows. Errors name the site and never quote the data.
 
-    overwrite : True if dense rows X may be changed in place.
+    overwrite : True if a dense X may be changed in place.
     """
     if isinstance(X, LazyRows):
         if X.size > _FEW:
@@ -133,7 +133,7 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = Fals
     if features.shape[0] == 0:
         raise DataError(f"{site} is empty: each site needs at least one row.")
     if features.shape[1] == 0:
-        raise DataError(f"`X` of {site} has no feature.")
+        raise DataError(f"`X` of {site} has no features.")
     labels = _labels(y, kind, features.shape[0], site)
     sign = labels if kind == "classification" else -np.ones_like(labels)
     if isinstance(features, np.ndarray) and features.size >= _WORTH:
@@ -150,7 +150,7 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = Fals
 
 
 def _signed_lazily(X: LazyRows, y: Any, kind: Kind, site: str) -> Rows:
-    """Signed rows of a lazy X: all rows are checked once, but not stored."""
+    """The signed rows of a lazy X. All rows are computed once for the checks, but they are not stored."""
     labels = _labels(y, kind, len(X), site)
     sign = labels if kind == "classification" else -np.ones_like(labels)
     stored = width = 0
@@ -230,7 +230,7 @@ def _check_dtype(dtype: np.dtype[Any], name: str, site: str) -> None:
 
 def _check_finite(array: Array, name: str, site: str) -> None:
     if not np.all(np.isfinite(array)):
-        raise DataError(f"`{name}` of {site} contains NaN or infinity; impute or remove those rows first.")
+        raise DataError(f"`{name}` of {site} contains NaN or infinity; impute the values or remove the rows.")
 
 
 def _frozen(array: Array) -> Array:

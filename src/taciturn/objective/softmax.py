@@ -28,10 +28,11 @@ from .rows import signed_rows
 class Softmax:
     """L = log sum_k exp(f_k.x) - f_y.x for y = 0 .. K - 1; ||p - e_y|| <= sqrt 2, curvature <= 1/2.
 
-    bounded : weight a record by w(p) = sqrt(1 - 1/K) / max_k ||p - e_k||, which depends on the prediction,
-        not on the label. If p is the true distribution, the mean of w(p) (p - e_y) is still 0. The norm of
-        w(p) (p - e_y) is at most sqrt(1 - 1/K), its value at f = 0. For two classes, w(p) (p - e_y) x' is the
-        gradient of a convex loss; for more classes it is only an estimating equation.
+    bounded : whether a record has the weight w(p) = sqrt(1 - 1/K) / max_k ||p - e_k|| and not the weight 1.
+        The weight depends on the prediction, and not on the label. So, if p is the true distribution, the
+        mean of w(p) (p - e_y) is still 0. The norm of w(p) (p - e_y) is at most sqrt(1 - 1/K), which is its
+        value at f = 0. For two classes, w(p) (p - e_y) x' is the gradient of a convex loss. For more classes
+        it is not a gradient, but its root is still an estimate.
     """
 
     classes: int
@@ -51,7 +52,7 @@ class Softmax:
 
     @property
     def slope_bound(self) -> float:
-        """The largest possible norm of w (p - e_y)."""
+        """An upper bound on the norm of p - e_y, or of w(p) (p - e_y) if `bounded`."""
         return self.slope_at_zero if self.bounded else math.sqrt(2.0)
 
 
@@ -81,7 +82,7 @@ class SoftmaxObjective:
         self._blocks: tuple[int, Sequence[Block]] = 0, []
 
     def blocks(self, repeats: int) -> Sequence[Block]:
-        """The rows in blocks, sized for this number of models; Z = -X, and `offset` has the labels."""
+        """The rows in blocks whose size suits this number of models; Z = -X, and `offset` has the labels."""
         if self._blocks[0] != repeats:
             self._blocks = repeats, row_blocks(self.parts, repeats * self.loss.classes)
         return self._blocks[1]
@@ -105,7 +106,8 @@ class SoftmaxObjective:
         return np.asarray(p * weight)
 
     def metrics(self, F: Array) -> tuple[Array, Array]:
-        """(mean loss, accuracy) of every model, a row of F. A row whose k best classes tie counts 1/k."""
+        """(mean loss, accuracy) of every model, a row of F. If the label ties with k - 1 classes for the best
+        score, the row counts as 1/k correct."""
         loss, right, start = np.zeros(len(F)), np.zeros(len(F)), 0
         for block in self.blocks(len(F)):
             weights = self.weights[start : start + block.Z.shape[0]]
@@ -128,7 +130,7 @@ class SoftmaxObjective:
 
 
 class SoftmaxProblem(DealtProblem):
-    """A classification problem with several classes and a softmax loss, for masked descent.
+    """A classification problem with several classes and a softmax loss, for the method `MaskedDescent`.
 
     Parameters
     ----------
@@ -166,4 +168,4 @@ class SoftmaxProblem(DealtProblem):
             for i, (X, y) in enumerate(sites)
         )
         if self.C > self.samples.min():
-            raise ParameterError(f"`C` must not exceed the rows of any site; got {self.C:g}.")
+            raise ParameterError(f"`C` must not exceed the number of samples of any site; got {self.C:g}.")

@@ -1,4 +1,4 @@
-"""SourcedProblem: the problem of eq. 1, whose rows are loaded by the process that uses them."""
+"""SourcedProblem: the problem of eq. 1 in which the process that uses a site's rows also loads them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .problem import Problem, check_unit_rows, common_dimension
 from .regularizers import L2, Regularizer
 
 Source = str | PathLike[str] | Callable[[], tuple[Any, Any]]
-"""An .npz file as `save_site` writes it, or a function () -> (X, y)."""
+"""The path of an .npz file that `save_site` wrote, or a function () -> (X, y)."""
 
 
 class Size(NamedTuple):
@@ -38,12 +38,12 @@ class Size(NamedTuple):
 class SourcedProblem:
     """Regularised empirical risk over several sites; each site's rows are loaded from its source.
 
-    Only the process that calls `site(i)` holds the rows of site i. On a cluster, the worker that runs the
-    site calls it, so the driver's memory does not grow with the rows.
+    Only the process that calls `site(i)` holds the rows of site i. On a cluster, this is the worker that runs
+    the site, so the memory of the driver does not grow with the rows.
 
     Parameters
     ----------
-    sources : for each site the path of an .npz file as `save_site` writes it, or a function () -> (X, y)
+    sources : for each site the path of an .npz file that `save_site` wrote, or a function () -> (X, y)
     C, regularization, loss, regularizer : as in `Problem`
 
     >>> import numpy as np
@@ -80,7 +80,7 @@ class SourcedProblem:
 
     @cached_property
     def samples(self) -> NDArray[np.int64]:
-        """B_i, the number of samples, of every site."""
+        """B_i, the number of samples of every site."""
         samples = np.array([size.samples for size in self.sizes], dtype=np.int64)
         samples.flags.writeable = False
         return samples
@@ -92,7 +92,7 @@ class SourcedProblem:
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """The size of every site; raises if the sources have not been read."""
+        """The size of every site. It is an error if the sources have not been read."""
         if not self._sizes:
             raise DataError("the sources have not been read yet; `taciturn.simulate` reads them.")
         return self._sizes
@@ -104,7 +104,7 @@ class SourcedProblem:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """The shared parameters of all sites, as `LocalObjective` takes them."""
+        """The parameters that all sites have in common, as arguments of `LocalObjective`."""
         names = ("loss", "C", "regularization", "regularizer")
         return {"sites": self.n} | {name: getattr(self, name) for name in names}
 
@@ -113,7 +113,7 @@ class SourcedProblem:
         return open_site(self.sources[i], i, **self.terms)
 
     def with_sizes(self, sizes: Sequence[Size]) -> SourcedProblem:
-        """The same problem with these sizes, one per site, as `survey` returns them."""
+        """A copy of the problem that knows these sizes, one per site, which `survey` returned."""
         common_dimension([size.dimension for size in sizes])
         problem = copy(self)
         problem.__dict__.pop("samples", None)
@@ -121,12 +121,12 @@ class SourcedProblem:
         return problem
 
     def load(self) -> Problem:
-        """Load all rows into this process and return the same problem."""
+        """Load all rows into this process, and return the problem as a `Problem`."""
         sites = [_read(source, i) for i, source in enumerate(self.sources)]
         return Problem(**(self.terms | {"sites": sites}))
 
     def require_unit_rows(self) -> None:
-        """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
+        """Raise an error unless every row has ||x|| <= 1, which the privacy bounds need."""
         check_unit_rows([size.largest_norm for size in self.sizes])
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ class SourcedProblem:
 
 
 def open_site(source: Source, i: int, **terms: Any) -> LocalObjective:
-    """Load the rows of site i and return its objective O_i; `terms` are the problem's shared parameters."""
+    """Load the rows of site i and return its objective O_i; `terms` comes from `SourcedProblem.terms`."""
     X, y = _read(source, i)
     return LocalObjective(X, y, name=f"site {i}", **terms)
 
@@ -175,7 +175,7 @@ def _read(source: Source, i: int) -> tuple[Any, Any]:
 
 
 def _digest(objective: LocalObjective) -> str:
-    """SHA-256 of the arrays in which a site's rows are stored."""
+    """The SHA-256 of the arrays in which a site's rows are stored."""
     digest = hashlib.sha256()
     for part in objective.parts:
         Z, offset = part.rows.matrix, part.rows.offset

@@ -1,4 +1,4 @@
-"""Reproduce figures into a folder: pictures, numbers, and verdicts on the paper's claims."""
+"""Reproduce figures, and write pictures, numbers and verdicts on the paper's claims to a folder."""
 
 from __future__ import annotations
 
@@ -45,20 +45,22 @@ def reproduce(
     engine: str = "local",
     show: bool | None = None,
 ) -> Reproduction:
-    """Run and draw figures, given by name, by path, or as "all". Results that `out` already has are reused.
+    """Run and draw figures, given by name, by path, or as "all". Results that are in `out` are reused.
 
     Parameters
     ----------
-    quick : True uses fewer rows, rounds and repeats, as each file states.
-    seed : a seed that replaces the seeds in the files.
-    show : True shows the progress, False does not, None only on a terminal.
+    quick : True uses fewer rows, rounds and repeats: those that the table [quick] of each file states.
+    seed : a seed that replaces `run.seed` in the files.
+    show : True shows the progress, False does not show it, None shows it only on a terminal.
     """
     wanted = [part for name in names for part in (SHIPPED if name == "all" else (name,))]
     figures = {name: load_figure(name, quick=quick, seed=seed) for name in dict.fromkeys(wanted)}
     taken: dict[str, str] = {}  # two figures with the same name would overwrite each other
     for source, figure in figures.items():
         if (other := taken.setdefault(figure.name, source)) != source:
-            raise ParameterError(f"{source}: `name` must differ from {other}; both have {figure.name!r}.")
+            raise ParameterError(
+                f"{source}: `name` must differ from the name in {other}; both are {figure.name!r}."
+            )
     runs = sum(len(one.curves if isinstance(one, Figure) else one.noises) for one in figures.values())
     store = ResultStore(out / "curves")
     drawn: dict[str, Drawn] = {}
@@ -76,20 +78,20 @@ def reproduce(
 
 
 def write_figure(drawn: Drawn, stem: Path, *, quick: bool) -> None:
-    """Write name.png, name.svg, name.csv and name.json of a figure."""
+    """Write a figure to the files stem.png, stem.svg, stem.csv and stem.json."""
     write_picture(drawn, stem, FORMATS)
     write_whole(stem.with_suffix(".csv"), to_csv(drawn))
     write_whole(stem.with_suffix(".json"), to_json(drawn, quick=quick))
 
 
 def write_picture(drawn: Drawn, stem: Path, formats: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the picture in each of the formats."""
+    """Write the picture of a figure in each of the formats."""
     with paper_style():
         save(plot(drawn), stem, formats)
 
 
 def write_claims(result: Reproduction, out: Path) -> None:
-    """Write claims.json, claims.md and index.html."""
+    """Write the verdicts on the claims to claims.json, claims.md and index.html."""
     stated = {"quick": result.quick, "claims": [claim.to_dict() for claim in result.claims]}
     write_whole(out / "claims.json", json.dumps(stated, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     drawn = list(result.drawn.values())
@@ -98,7 +100,7 @@ def write_claims(result: Reproduction, out: Path) -> None:
 
 
 def write_docs(result: Reproduction, docs: Path) -> None:
-    """Write docs/paper.md and docs/img/*, the documentation page of a full run."""
+    """Write the documentation page, docs/paper.md, and its pictures, docs/img/*."""
     drawn = list(result.drawn.values())
     write_whole(docs / "paper.md", claims_page(drawn, result.claims, quick=result.quick, images="img/"))
     for one in drawn:
@@ -106,7 +108,7 @@ def write_docs(result: Reproduction, docs: Path) -> None:
 
 
 def _claims(drawn: Mapping[str, Any], *, whole: bool, quick: bool, seed: int) -> Iterator[Claim]:
-    """The claims about the shipped figures that were drawn."""
+    """The claims about the shipped figures that were drawn; with `whole`, also the claims about Theorem 3."""
     yield from _each(drawn, fig1a=claims_of_fig1a, fig1b=claims_of_fig1b, fig2=claims_of_fig2)
     yield from claims_of_large(drawn.get("fig3"), drawn.get("fig4"))
     if whole:

@@ -25,7 +25,7 @@ def fingerprint(facts: Any) -> str:
 
 @dataclass(frozen=True)
 class ResultStore:
-    """A folder with one file per result, named by its fingerprint. Without a folder no result is kept."""
+    """A folder with one file per result, named by its fingerprint. Without a folder, nothing is kept."""
 
     folder: Path | None = None
 
@@ -47,6 +47,6 @@ class ResultStore:
         return arrays
 
     def kept(self, key: str, make: Callable[[], Arrays]) -> Arrays:
-        """The stored arrays of `key`. If there are none, `make` computes them, and they are stored."""
+        """The stored arrays of `key`. If there are none, `make` computes the arrays, and they are stored."""
         found = self.get(key)
         return self.put(key, make()) if found is None else found

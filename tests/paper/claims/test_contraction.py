@@ -47,5 +47,5 @@ def test_the_run_comes_nearer_to_the_optimum(drawn: FigureResult) -> None:
 
 
 def test_unequal_penalties_are_refused(drawn: FigureResult) -> None:
-    with pytest.raises(ParameterError, match="equal penalties"):
+    with pytest.raises(ParameterError, match="the same penalties"):
         contractions(drawn["PP"])

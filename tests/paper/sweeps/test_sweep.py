@@ -150,7 +150,7 @@ def test_user_table_can_be_swept(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('name = "table"', 'name = "adult"', "and only there"),
+        ('name = "table"', 'name = "adult"', "and only for it"),
         ('label = { column = "back", positive = "yes" }', "", "must be given together"),
         ("age = [0, 100]", "age = [100, 0]", "`age.high` must be above low"),
         ("age = [0, 100]", "age = 3", "`age` must be"),

@@ -1,9 +1,10 @@
 """Gradients with very small rounding errors, used where ordinary gradients cannot certify `tol`.
 
 Each matrix A is split into a high part H of beta bits and a rest T, A = H + T. If 2 beta + log2(terms) <= 53,
-a sum of products of two high parts is exact in floats, in whatever order BLAS adds them. All other products
-are smaller by a factor of 2^-beta. So z, and the sum over the rows, are correctly rounded except for an error
-zeta ~ 2^-beta gamma(d). Only the rounding of z and of the slope L'(z) remains.
+a sum of products of two high parts is exact in floats, in whatever order BLAS adds the products. Products
+with a rest are smaller by a factor of 2^-beta. So z, and the sum over the rows, are correctly rounded except
+for an error zeta ~ 2^-beta gamma(d) (`gamma` is in rounding.py). What remains is the rounding of z and of
+L'(z).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from .rounding import U, exact_bits, gamma
 
 
 class CarefulGradientEvaluator(GradientEvaluator):
-    """Gradients of phi; each evaluation also computes a bound on its own error."""
+    """Gradients of phi; each evaluation also computes an upper bound on its rounding error."""
 
-    _at: Array | None = None  # the models of the last evaluation; `_doubt` is its error bound
+    _at: Array | None = None  # the models of the last evaluation; `_doubt` has its error bounds
     _doubt: Array
 
     def doubt(self, F: Array) -> Array:
@@ -57,7 +58,7 @@ class CarefulGradientEvaluator(GradientEvaluator):
         return self.with_smooth_terms(F, np.ascontiguousarray(data.T))
 
     def _block(self, block: Block, Ft: Array) -> tuple[Array, Array, Array]:
-        """(the exact part of Z' L'(z), the small rest of it, an upper bound on the error) for one block."""
+        """(the exact part of Z' L'(z), its small rest, an upper bound on the error), for one block."""
         loss = self.objective.loss
         wide, tall = _terms(block.Z)
         beta = exact_bits(max(wide, tall))
@@ -86,7 +87,7 @@ class CarefulGradientEvaluator(GradientEvaluator):
 
 
 def _margins(block: Block, Ft: Array, Z_high: Any, Z_low: Any, beta: int) -> tuple[Array, Array]:
-    """(z, a bound on the error of z without zeta) for the rows of a block and every model."""
+    """(z, a bound on the error of z, to which zeta must be added) for the rows of a block and every model."""
     F_high, F_low = _split_columns(Ft, beta)
     high, low = Z_high @ F_high, Z_high @ F_low + Z_low @ Ft
     if block.offset is not None:
@@ -105,7 +106,8 @@ def _terms(Z: Matrix) -> tuple[int, int]:
 
 
 def _split_columns(A: Array, beta: int) -> tuple[Array, Array]:
-    """A = H + T. A column of H has multiples of 2^-beta p; p is a power of two >= its largest entry."""
+    """A = H + T. The entries of a column of H are multiples of 2^-beta p; here p is the smallest power of two
+    that is not below the largest absolute value in the column."""
     return _split(A, np.max(np.abs(A), axis=0), beta)
 
 
@@ -120,7 +122,7 @@ def _split_matrix(Z: Matrix, beta: int) -> tuple[Any, Any, float]:
 
 
 def _split(A: Array, top: Any, beta: int) -> tuple[Array, Array]:
-    """(H, T): adding and then subtracting 1.5 * 2^52 quanta rounds each entry to a whole number of quanta."""
+    """(H, T) with A = H + T. To add and then subtract 1.5 * 2^52 quanta rounds each entry to whole quanta."""
     quantum = np.exp2(np.ceil(np.log2(np.where(top > 0.0, top, 1.0))) - beta)
     anchor = 1.5 * 2.0**52 * quantum
     high = (A + anchor) - anchor

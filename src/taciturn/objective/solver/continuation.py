@@ -1,9 +1,9 @@
-"""Solve a hard problem by continuation: smooth the loss strongly first, then reduce the smoothing in stages.
+"""Solve a hard problem by continuation: first smooth the loss strongly, then reduce the smoothing in stages.
 
 The Moreau envelope of a convex loss, e(z) = min_v L(v) + (z - v)^2 / (2 tau), has the slope L'(v) and the
-curvature L''(v) / (1 + tau L''(v)) <= 1/tau at the v with v + tau L'(v) = z. With a large tau
-phi is nearly as well conditioned as its quadratic terms; as tau -> 0, e becomes L. Each stage starts at the
-solution of the stage before.
+curvature L''(v) / (1 + tau L''(v)) <= 1/tau, where v is the solution of v + tau L'(v) = z. With a large tau
+the minimised function phi is nearly as well conditioned as its quadratic terms. As tau -> 0, e becomes L.
+Each stage starts at the solution of the previous stage.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..losses import Kind, Loss
 from .gradient_evaluator import GradientEvaluator
 from .newton import newton
 
-_SHRINK = 0.2  # tau is multiplied by this after each stage
-_SOFT = 0.1  # once tau c1 is at most this, the loss itself is minimised
+_SHRINK = 0.2  # tau is multiplied by this factor after each stage
+_SOFT = 0.1  # if tau c1 is at most this, the loss itself is used, without smoothing
 _STEPS = 40  # the largest number of Newton steps in a stage
-_ENOUGH = 0.1  # a stage ends when the norm of its gradient is this share of its first value
+_ENOUGH = 0.1  # a stage ends when the norm of the gradient is at most this share of its first value
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class SoftenedLoss:
 
 
 def solve_by_stages(passes: GradientEvaluator, target: float) -> Array:
-    """f of a single repeat with ||gradient|| <= target, or nearly so. The first stage starts at f = 0."""
+    """f of a single repeat with ||gradient|| <= target, if rounding permits. The first stage starts at 0."""
     objective, f = passes.objective, np.zeros_like(passes.linear)
     bend = sum(part.weight * part.rows.samples * part.rows.norm**2 for part in objective.parts)
     tau = bend / passes.strong

@@ -1,7 +1,8 @@
 """The general minimiser: argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f>, for all repeats at once.
 
-The minimised function phi is m-strongly convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m.
-The solver makes this bound at most `tol`; the bound includes the rounding error of the gradient.
+A repeat is one of several independent runs, each with its own noise. The minimised function phi is m-strongly
+convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m. The solver makes this bound <= `tol`;
+the bound includes the rounding error of the gradient.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from .lbfgs import lbfgs, norms
 from .newton import newton
 from .preconditioner import LARGEST_MATRIX, Preconditioner
 
-_NEAR = 8  # Newton steps that start at the result of L-BFGS
+_NEAR = 8  # the most Newton steps from the result of L-BFGS
 _UP = 1 + 1e-9  # covers the relative rounding errors of a norm and of m, for d up to millions
 
 
 @dataclass
 class SolverState:
-    """What the solver of a site keeps between solves. A new state changes a result by at most `tol`."""
+    """What the solver of a site keeps between solves. With or without it, a result is within `tol`."""
 
     preconditioner: Preconditioner = field(default_factory=Preconditioner)
-    last: tuple[Array, Array] | None = None  # the last minimisers, and the gradient of the loss there
+    last: tuple[Array, Array] | None = None  # the last minimisers, and the gradients of the loss term at them
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Solution:
 
     f: Array  # (repeats, d)
     distance: Array  # (repeats,): an upper bound on the distance to the exact minimiser
-    gradient_norm: Array  # (repeats,): an upper bound on the true gradient's norm at f
+    gradient_norm: Array  # (repeats,): an upper bound on the norm of the exact gradient at f
     passes: int  # the number of passes over the rows
     rebuilds: int  # how often the preconditioner was rebuilt
 
@@ -51,7 +52,7 @@ def minimise_general(
 
     The solver is globally convergent. It raises `NotConverged` if floats cannot certify `tol`, so a returned
     solution is always within `tol`. The same inputs and state give the same bits, however many other threads
-    run. Another number of repeats may change the last bits, since BLAS then sums in another order.
+    run. A different number of repeats may change the last bits, since BLAS then sums in a different order.
     """
     check_arguments(objective, curvature, linear, start, tol)
     passes = GradientEvaluator(objective, curvature, linear)
@@ -72,7 +73,7 @@ def minimise_general(
     if not np.all(bound <= goal):
         reached = float(np.max(np.nan_to_num(bound, nan=np.inf))) / passes.strong
         raise NotConverged(
-            f"`tol` = {tol:g} is below what floats can certify here; {reached:.2g} was reached, so use"
+            f"`tol` = {tol:g} is below what floats can certify at a site; {reached:.2g} was reached, so use"
             f" tol >= {2 * reached:.1g}, or a larger penalty. Nothing was released."
         )
     rebuilds = state.preconditioner.rebuilds - built
@@ -82,14 +83,14 @@ def minimise_general(
 def _together(
     passes: GradientEvaluator, start: Array, goal: float, state: SolverState
 ) -> tuple[Array, Array]:
-    """Solve all repeats by L-BFGS with ordinary gradients: (f, upper bound on the gradient's norm)."""
+    """Solve all repeats by L-BFGS with ordinary gradients: (f, upper bounds on the gradients' norms)."""
     known = None
     if state.last is not None and np.array_equal(start, state.last[0]):
         known = passes.with_smooth_terms(start, state.last[1].copy())
     slack = passes.doubt(start)
     target = np.maximum(goal - 2.0 * slack, np.maximum(0.25 * goal, 1e-3 * slack))
     f, g = lbfgs(passes, start.copy(), target, state.preconditioner, _most(passes), known)
-    unseen = g is known or passes.count > 1  # otherwise the only pass was at `start`
+    unseen = g is known or passes.count > 1  # otherwise the only pass over the rows was at `start`
     if known is not None and unseen and np.any(np.all(f == start, axis=1)):
         g = passes.gradient(f)  # `doubt` does not cover the rounding errors in `known`
     bound = _certain(g, passes.doubt(f))
@@ -100,7 +101,7 @@ def _together(
 def _solve_carefully(
     careful: CarefulGradientEvaluator, start: Array, goal: float, preconditioner: Preconditioner
 ) -> tuple[Array, Array]:
-    """Solve again with careful gradients the repeats that ordinary gradients could not certify."""
+    """Solve, with careful gradients, the repeats that ordinary gradients could not certify: (f, bounds)."""
     g = careful.gradient(start)
     doubt = careful.doubt(start)
     bound = _certain(g, doubt)
@@ -114,7 +115,10 @@ def _solve_carefully(
 def _alone(
     objective: Objective, curvature: float, linear: Array, near: Array, goal: float
 ) -> tuple[Array, float, int]:
-    """Solve one repeat by damped Newton, first from `near`, then from 0: (f, gradient bound, passes)."""
+    """Solve one repeat by damped Newton steps, from `near` and, if that fails, in stages from 0.
+
+    Return f, an upper bound on the gradient's norm at f, and the number of passes over the rows.
+    """
     plain, careful = (
         GradientEvaluator(objective, curvature, linear),
         CarefulGradientEvaluator(objective, curvature, linear),
@@ -133,12 +137,12 @@ def _certain(g: Array, doubt: Array) -> Array:
 
 
 def _most(passes: GradientEvaluator) -> int:
-    """The number of passes after which L-BFGS stops, and Newton's method takes over."""
+    """The number of passes over the rows after which L-BFGS gives up."""
     return 200 if passes.objective.dimension <= LARGEST_MATRIX else 1000
 
 
 def check_arguments(objective: Objective, curvature: float, linear: Array, start: Array, tol: float) -> None:
-    """Raise if an argument of a solve is invalid, or has the wrong shape."""
+    """Raise an error if an argument of a solve is invalid or has the wrong shape."""
     checks.nonnegative("curvature", curvature)
     checks.positive("tol", tol)
     if objective.strong + curvature <= 0.0:

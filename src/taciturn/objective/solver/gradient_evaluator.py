@@ -1,4 +1,4 @@
-"""Gradients of phi, the objective of a primal update: one pass over the rows serves all repeats.
+"""Gradients of phi, the function that a primal update minimises: one pass over the rows serves all repeats.
 
 phi(f) = O(f) + (curvature/2) ||f||^2 - <linear, f>
 grad phi(f) = sum_n weight L'(z_n) Z_n + rho R'(f) + curvature f - linear
@@ -70,7 +70,7 @@ class GradientEvaluator:
         return data
 
     def mean_weights(self, F: Array) -> list[Array]:
-        """For every block, weight * L''(z_n) of its rows, averaged over the models."""
+        """For every block, weight * L''(z_n) of each of its rows, averaged over the models."""
         self.count += 1
         Ft = np.ascontiguousarray(F.T)
         curvature, even = self.objective.loss.curvature, np.full(len(F), 1.0 / len(F))

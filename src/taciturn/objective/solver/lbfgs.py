@@ -1,13 +1,14 @@
-"""Preconditioned L-BFGS on all repeats at once. It accepts steps by their slopes: values of phi lose digits.
+"""Preconditioned L-BFGS on all repeats at once. It accepts a step by the slope of phi at its end, because
+differences of values of phi lose digits.
 
-It stores the inverse Hessian H in compact form; H0 = P is the preconditioner. The columns of S are the steps
-s, the columns of Y are the changes y of the gradient, oldest first:
+The approximate inverse Hessian H is stored in compact form; it starts as the preconditioner P. The columns of
+S are the steps s, and the columns of Y are the changes y of the gradient, the oldest first:
 
     H g = P g + S c - P Y u,   u = T^-1 S'g,   c = T^-T (D u + Y'P Y u - Y'P g),
 
 where T is the upper triangle of S'Y, and D is the diagonal of S'Y. Each pair (s, y) adds one column to T^-1,
 so a step costs only a few small products for all repeats together. In a convex problem any two points give a
-valid pair, so rejected trial steps add pairs too.
+valid pair (s, y), so rejected trial steps also add pairs.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from .gradient_evaluator import GradientEvaluator
 from .preconditioner import Preconditioner
 
 _MEMORY = 24  # the number of pairs kept; when the memory is full, the older half is dropped
-_OVERSHOOT = 0.9  # accept a step past the minimum if its slope is at most this times the initial |slope|
-_WINDOW = 4  # the number of recent passes from which the rate of convergence is estimated
+_OVERSHOOT = 0.9  # a step past the minimum is accepted if its slope is at most this times the initial |slope|
+_WINDOW = 4  # the rate of convergence is estimated from this many recent passes
 _PATIENCE = 30  # stop after this many passes without progress: only rounding errors remain
-_FRESH = 10  # roughly the number of passes of a solve with a new preconditioner
+_FRESH = 10  # about the number of passes that a solve with a new preconditioner needs
 
 
 class Pairs:
-    """The compact inverse Hessian of every repeat, each from its own pairs (s, y)."""
+    """The approximate inverse Hessian of every repeat in compact form, each from its own pairs (s, y)."""
 
     def __init__(self, repeats: int, dimension: int) -> None:
         self._S = np.empty((repeats, _MEMORY, dimension))
@@ -89,7 +90,7 @@ class Point:
     size: Array
 
     def move(self, other: Point, which: NDArray[np.bool_]) -> Point:
-        """A point with the state of `other` in the repeats `which`, and of this point in all others."""
+        """A point with the state of `other` in the repeats `which`, and this state in all other repeats."""
         if which.all():
             return other
         row = which[:, None]
@@ -112,7 +113,7 @@ def lbfgs(
     """(f, gradient) with ||gradient|| <= target in every repeat.
 
     The target is missed if `most` passes are not enough, or if rounding errors prevent progress.
-    known : an approximation of the gradient at `start`, which saves one pass; None if it is not known.
+    known : an approximation of the gradient at `start`, which saves one pass; None if there is none.
     """
     g = passes.gradient(start) if known is None else known
     if (norms(g) <= target).all():
@@ -148,7 +149,7 @@ def lbfgs(
 
 
 def _worth_rebuilding(history: list[float], cost: float) -> bool:
-    """Whether rebuilding P is expected to need fewer passes than continuing at the present rate."""
+    """Whether to rebuild P is expected to take fewer passes than to continue at the present rate."""
     if len(history) <= max(_WINDOW, cost):
         return False
     rate = math.log(history[-1 - _WINDOW] / history[-1]) / _WINDOW

@@ -1,4 +1,4 @@
-"""Solve many sites: all small sites in one call of a compiled kernel, the other sites one after the other."""
+"""Solve many sites: the small sites by compiled kernels, many in one call; the other sites one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Places = NDArray[np.int64]
 class ManySites:
     """The objectives of consecutive sites, and the states of their solvers between rounds.
 
-    A site's result has the same bits as from `minimise`; it does not depend on the other sites.
+    The result of a site has the same bits as the result of `minimise`; it does not depend on the other sites.
     """
 
     def __init__(self, objectives: Sequence[LocalObjective]) -> None:
@@ -49,7 +49,7 @@ class ManySites:
 
     @property
     def compiled(self) -> bool:
-        """Whether a kernel solves all sites."""
+        """Whether compiled kernels solve all sites."""
         return len(self._others) == 0
 
     @property
@@ -58,7 +58,7 @@ class ManySites:
         return np.array([objective.strong for objective in self.objectives])
 
     def warm_up(self) -> None:
-        """Load or compile the machine code, so that the first round takes no longer than the others."""
+        """Load or compile the machine code, so that the first round takes no longer than later rounds."""
         for _, packed in self._packs:
             nothing = np.empty((0, 1, self.objectives[0].dimension))
             packed.part(0, 0).minimise(np.empty(0), nothing, nothing, 1.0)
@@ -69,7 +69,7 @@ class ManySites:
         self._states = [SolverState() for _ in self._others]
 
     def minimise(self, curvature: Array, linear: Array, start: Array, tol: float) -> Array:
-        """The minimisers, (sites, repeats, d), each within `tol`; `curvature` has one entry per site."""
+        """Minimisers, (sites, repeats, d), each within `tol` of the exact one; `curvature` is (sites,)."""
         f = np.empty_like(start)
         for i, state in zip(self._others.tolist(), self._states, strict=True):
             f[i] = minimise_general(

@@ -1,4 +1,4 @@
-"""Minimise one site's objective: a small site with a compiled kernel, a larger one with the general solver.
+"""Minimise the objective of one site: a compiled kernel for a small site, the general solver for the others.
 
 The minimised function phi is m-strongly convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m.
 Both solvers make this bound at most `tol`; the bound includes the rounding error of the gradient.
@@ -37,7 +37,10 @@ def minimise(
 def finish(
     objective: Objective, curvature: float, linear: Array, start: Array, tol: float, f: Array, bound: Array
 ) -> int:
-    """Solve with the general solver the repeats that the kernel could not certify; returns its passes."""
+    """Solve, with the general solver, the repeats that the kernel could not certify; f and bound are updated.
+
+    Return the number of passes of the general solver over the rows.
+    """
     passes = 0
     for r in np.flatnonzero(~(bound <= (objective.strong + curvature) * tol)):
         one = slice(r, r + 1)

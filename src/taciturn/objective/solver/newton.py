@@ -1,9 +1,9 @@
-"""Damped Newton for one repeat, globally convergent: the line search uses only slopes, not values of phi.
+"""A globally convergent damped Newton method for one repeat. Its line search uses slopes, not values of phi.
 
 Along a descent direction p, the slope of phi is -a < 0 at step 0, and it increases with the step. Let
 bend = p' M p be an upper bound on phi'' along p. Then the minimum of phi along p is at least a^2 / (2 bend)
-below phi at step 0. A step s with slope(s) <= 0 does not go past the minimum; a step past the minimum loses
-at most s slope(s) of that decrease. So a step with
+below phi at step 0. A step s with slope(s) <= 0 does not go past the minimum. A step past the minimum loses
+at most s slope(s) of the decrease. So a step s with
 
     slope(s) >= -a/2   and   s slope(s) <= a^2 / (4 bend)
 
@@ -19,9 +19,9 @@ from ...core.types import Array
 from .gradient_evaluator import GradientEvaluator
 from .preconditioner import LARGEST_MATRIX, positive_inverse
 
-_TRIALS = 100  # trial steps along one direction
-_PATIENCE = 3  # stop after more than this many steps that do not lower the gradient's norm;
-_NOISE = 10.0  # such a step counts only if the norm is at most this many times its error bound
+_TRIALS = 100  # the most trial steps along one direction
+_PATIENCE = 3  # stop after more than this many idle steps, which do not lower the gradient's norm
+_NOISE = 10.0  # a step counts as idle only if the norm is at most this many times its error bound
 
 
 def newton(passes: GradientEvaluator, start: Array, target: float, *, steps: int = 200) -> Array:
@@ -43,12 +43,12 @@ def newton(passes: GradientEvaluator, start: Array, target: float, *, steps: int
 
 
 def newton_step(passes: GradientEvaluator, f: Array) -> Array:
-    """The Newton step -H^-1 gradient at f, (1, d). It ends near the minimiser if phi is nearly quadratic."""
+    """The Newton step -H^-1 gradient at f, (1, d); f plus this step is near the minimiser if f is near it."""
     return _direction(passes, f, passes.gradient(f)[0])
 
 
 def _direction(passes: GradientEvaluator, f: Array, g: Array) -> Array:
-    """-H^-1 g: a direct solve if H is small, otherwise conjugate gradients with a diagonal preconditioner."""
+    """-H^-1 g: by a direct solve if H is small, else by conjugate gradients with diagonal preconditioner."""
     weights = passes.mean_weights(f)
     diagonal = passes.mean_diagonal(f)
     if f.shape[1] <= LARGEST_MATRIX:

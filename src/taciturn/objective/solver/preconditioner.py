@@ -1,11 +1,11 @@
-"""P ~ (Hessian)^-1: each site has one P for all repeats, built from the mean of their curvatures.
+"""The preconditioner P ~ (Hessian)^-1. A site has one P for all repeats, from the mean of their curvatures.
 
     Primal    (G + D)^-1, G = Z' W Z                            d x d
     Dual      D^-1 - D^-1 Z' W^1/2 (I + K)^-1 W^1/2 Z D^-1      rows x rows, K = W^1/2 Z D^-1 Z' W^1/2
-    Diagonal  (diag G + D)^-1                                   if both matrices would be larger than the data
+    Diagonal  (diag G + D)^-1                                   if both matrices would be too large
 
-D = rho R'' + curvature is diagonal; W is the diagonal matrix of the row weights. A matrix is stored only if
-it has at most as many entries as the site's rows, so all matrices need at most as much memory as the data.
+D = rho R'' + curvature is diagonal; W is the diagonal matrix of the row weights weight L''(z_n). A matrix is
+stored only if it has at most as many entries as the site's rows, so it needs no more memory than the rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .gradient_evaluator import GradientEvaluator
 
 
-LARGEST_MATRIX = 1200  # the most rows of a matrix that is inverted
+LARGEST_MATRIX = 1200  # a matrix is inverted only if it has at most this many rows
 _DRIFT = 0.05  # after this relative change of the curvature term, P is inverted again
 _FAR = 3.0  # after this relative change of the curvature term, P is rebuilt from the rows
 
@@ -38,7 +38,7 @@ class Primal:
         return np.asarray(V @ self.inverse)
 
     def following(self, passes: GradientEvaluator) -> Primal:
-        """P with the same row weights, for the curvature term of `passes`."""
+        """P with the same row weights, but for the curvature of `passes`."""
         moved = positive_inverse(self.inverse)
         moved[np.diag_indices_from(moved)] += passes.curvature - self.curvature
         return Primal(positive_inverse(moved), passes.curvature)
@@ -66,7 +66,7 @@ class Dual:
         return np.asarray(scaled - back.T / diagonal)
 
     def following(self, passes: GradientEvaluator) -> Dual:
-        """P with the same row weights, for the curvature term of `passes`."""
+        """P with the same row weights, but for the curvature of `passes`."""
         return _dual(passes, self.root, self.rest)
 
 
@@ -81,7 +81,7 @@ class Diagonal:
         return np.asarray(V / (self.squares + self.curvature))
 
     def following(self, passes: GradientEvaluator) -> Diagonal:
-        """P with the same row weights, for the curvature term of `passes`."""
+        """P with the same row weights, but for the curvature of `passes`."""
         return replace(self, curvature=passes.curvature)
 
 
@@ -112,7 +112,10 @@ class Preconditioner:
         self.rebuilds += 1
 
     def ready(self, passes: GradientEvaluator, F: Array) -> None:
-        """Build P at the models F if needed; if only the curvature term changed a little, update P."""
+        """Build P at the models F if there is none, or if the curvature term has changed much since.
+
+        If the curvature term has changed a little, update P. Otherwise keep P.
+        """
         if self.form is None:
             self.build(passes, F)
             return
@@ -125,7 +128,7 @@ class Preconditioner:
     def cost(self, passes: GradientEvaluator) -> float:
         """The cost of building P, measured in passes over the rows: B d^2 / (4 B d repeats)."""
         if isinstance(self.form, Diagonal):
-            return float(LARGEST_MATRIX)  # never: a new diagonal is not worth losing the L-BFGS pairs
+            return float(LARGEST_MATRIX)  # never rebuild: the L-BFGS pairs are worth more than a new diagonal
         return 1.0 + passes.objective.dimension / (4.0 * len(passes.linear))
 
     def apply(self, passes: GradientEvaluator, V: Array) -> Array:

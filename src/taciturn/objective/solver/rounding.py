@@ -1,15 +1,16 @@
 """Upper bounds on the rounding error of a computed gradient, for any order of summation.
 
 Let u = 2^-53 and gamma(k) = k u / (1 - k u). The rounding error of a sum of k products, in any order, is at
-most gamma(k) times the sum of the products' absolute values [Higham, Accuracy and Stability, 3.1]. Zeros do
-not count: a row with w nonzero entries has k = w. Hence the largest possible errors for one model f are
+most gamma(k) times the sum of the products' absolute values [Higham, Accuracy and Stability, 3.1]. Products
+that are zero do not count: a row with w nonzero entries has k = w. Hence, for one model f, the errors of
+these quantities are at most
 
     z_n          dz = gamma(w + 1) (||x_n|| ||f|| + |offset|)
     L'(z_n)      ds = c1 dz + 8 u s1 + 2 u c1 (|z| + shift)      (c1 dz comes from z, the rest from L')
     Z' L'(z)     sum_n ||x_n|| (ds + gamma(rows of a block + blocks + 2) s1)
 
-where the last error is multiplied by the weight. The final additions add errors of at most 4 u times the
-terms that they add.
+where c1 = sup L'' and s1 = sup |L'|, and the last error is multiplied by the weight. The final additions add
+errors of at most 4 u times the terms that they add.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def gamma(k: float) -> float:
 
 
 def exact_bits(terms: int) -> int:
-    """beta: a sum of `terms` products is exact if every factor has at most beta bits."""
+    """beta, such that a sum of `terms` products is exact if every factor has at most beta bits."""
     return (53 - math.ceil(math.log2(max(2, terms)))) // 2 - 1
 
 
@@ -74,20 +75,22 @@ def steepest(loss: Loss, z: Array) -> float | Array:
 def least_tol(
     loss: Loss, *, C: float, m: Array, smooth: Array, pull: Array, samples: Array, d: int, target: float
 ) -> Array:
-    """A `tol` that careful gradients are sure to certify, for any rows of norm at most 1.
+    """A `tol` that careful gradients can certify for sure, for any rows of norm at most 1.
 
-    pull : an upper bound on ||linear|| / m, noise included. The norm of the minimiser is at most
-        F = pull + C s1 / m.
+    pull : an upper bound on ||linear|| / m, where `linear` includes the noise. The norm of the minimiser is
+    at
+        most F = pull + C s1 / m.
     smooth : the curvature bound of all terms except the loss, divided by m.
     target : an upper bound on |y|; 0 for classification.
 
-    The floats nearest to the minimiser are F u away from it; the gradient there, divided by m, is
-    (smooth + C c1 / m) F u. With w = sup |z| L''(z), the error of a careful gradient, divided by m, is
+    The floats nearest to the minimiser are up to F u away from it; the gradient at these floats, divided by
+    m, is up to (smooth + C c1 / m) F u. With w = sup |z| L''(z), the error of a careful gradient, divided by
+    m, is
 
         8 u (C s1 / m + smooth F + pull) + (C / m) (4 u w + 8 u s1 + 2 u c1 shift)
 
-    plus the small parts of the split products. This error counts twice: in the gradient, and in its error
-    bound. The total is doubled, because the solver may stop at twice the limit of floats.
+    plus the errors of the products with a rest (see careful.py). This error counts twice: in the gradient,
+    and in its error bound. The total is doubled, because the solver may stop at twice the limit of floats.
     """
     s1, c1, weight = loss.slope_bound, loss.curvature_bound, C / m
     F = pull + weight * s1
@@ -101,7 +104,7 @@ def least_tol(
 
 
 def _wobble(loss: Loss, z: Array) -> Array:
-    """An upper bound on sup |z| L''(z): the factor from a relative error of z to an error of L'(z)."""
+    """An upper bound on sup |z| L''(z). Times the relative error of z, it bounds the error of L'(z)."""
     if type(loss) is Logistic:
         return np.asarray(0.23)
     if type(loss) is LogCosh:

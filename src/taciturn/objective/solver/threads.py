@@ -12,12 +12,12 @@ from threadpoolctl import ThreadpoolController
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit every BLAS to one thread inside the `with` block. Entering is slow, so enter it once per run."""
+    """Limit every BLAS to one thread inside the `with` block. To enter it is slow: do so once per run."""
     with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
 
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """The loaded BLAS libraries; searched again if `modules` changes, since an import may load another."""
+    """The loaded BLAS libraries. They are searched again if the number of loaded modules has changed."""
     return ThreadpoolController()

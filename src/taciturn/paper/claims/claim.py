@@ -1,4 +1,4 @@
-"""Claim: a claim of the paper, the measured numbers, whether the claim holds, and why."""
+"""Claim: a claim of the paper, the numbers that we measured, whether the claim holds, and why."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 class Claim:
     """One statement, what we measured, and the verdict that follows from the numbers.
 
-    key : a short name that stays the same.
+    key : a short name, which does not change between versions.
     where : the place in the paper, or "ours" for a claim that is not in the paper.
     says : the statement, rephrased.
     measured : the numbers, in a sentence.
@@ -44,7 +44,7 @@ class Claim:
 
 
 def claim(key: str, checks: Iterable[bool], numbers: Mapping[str, Any] | None = None, **shown: Any) -> Claim:
-    """The claim of that key with the texts of claims.toml, in which {names} are replaced by measured numbers.
+    """The claim `key` with its texts from claims.toml, in which measured numbers replace {names}.
 
     checks : conditions that are all true if the claim holds.
     numbers : the measured numbers; they are inserted into the texts and stored in the claim.
@@ -61,7 +61,7 @@ def _words() -> dict[str, dict[str, str]]:
 
 
 def judge(checks: list[bool]) -> Verdict:
-    """The verdict: the claim holds if all checks are true, in part if some are, else it does not hold.
+    """The verdict: the claim holds if all checks are true, holds in part if some are, else does not hold.
 
     >>> judge([True, True]).value, judge([True, False]).value, judge([False]).value
     ('holds', 'holds in part', 'does not hold')
@@ -72,7 +72,7 @@ def judge(checks: list[bool]) -> Verdict:
 
 
 class Listed(list[float]):
-    """Numbers that are written one after the other.
+    """A list of numbers that a format string writes with commas and "and".
 
     >>> f"{Listed([0.123456, 2, 3]):.3g}"
     '0.123, 2 and 3'

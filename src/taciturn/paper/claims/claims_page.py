@@ -1,4 +1,4 @@
-"""docs/paper.md and index.html: every claim of the paper, what we measured, whether it holds, and why."""
+"""docs/paper.md and index.html: each claim of the paper, what we measured, whether it holds, and why."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Drawn = Sequence[FigureResult | AttackFigureResult]
 
 
 def claims_page(drawn: Drawn, claims: Sequence[Claim], *, quick: bool, images: str = "") -> str:
-    """The page in Markdown; `images` is the prefix of the pictures' names."""
+    """The page in Markdown; `images` is put before the file names of the pictures."""
     templates = text_templates(__package__)
     templates.filters |= {"cell": _cell, "cost": _cost}
     return templates.get_template("paper.md").render(drawn=drawn, images=images, **_facts(claims, quick))
 
 
 def index_page(drawn: Drawn, claims: Sequence[Claim], *, quick: bool, folder: Path) -> str:
-    """index.html as one self-contained file: it includes the pictures folder/name.svg."""
+    """index.html as one self-contained file, which includes the SVG pictures in `folder`."""
     figures = [one.figure for one in drawn]
     pictures = {one.name: b64encode((folder / f"{one.name}.svg").read_bytes()).decode() for one in figures}
     templates = html_templates(__package__)
@@ -60,7 +60,7 @@ def _cost(epsilon: float) -> str:
 
 
 def _with_code(text: str) -> Markup:
-    """The text escaped for HTML, with names in `backquotes` as code."""
+    """The text escaped for HTML; names in `backquotes` become code."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))

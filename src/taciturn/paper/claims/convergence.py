@@ -16,8 +16,8 @@ from .findings import quadratic_form_of_the_proof, unequal_dual_steps, weighted_
 STEPS = ("one step", "step by round", "step by site")
 RATIOS = ("1", "1.02", "1.05", "1.1", "1.2")
 NEAR = 0.03  # a run has converged if ||f - optimum|| / ||optimum|| is below this number
-FLAT = 0.02  # a run makes no progress if its last fifth closes less than this share of the gap to the optimum
-VISIBLE = 1e-6  # the tolerance of the solver, 1e-7, hides a contraction below this number
+FLAT = 0.02  # a run is flat if its last fifth closes less than this share of the gap to the optimal loss
+VISIBLE = 1e-6  # the tolerance of the solver, 1e-7, hides contractions below this number
 
 
 def claims_of_fig1a(drawn: FigureResult) -> list[Claim]:
@@ -28,7 +28,7 @@ def claims_of_fig1a(drawn: FigureResult) -> list[Claim]:
 
 
 def claims_of_fig1b(drawn: FigureResult) -> list[Claim]:
-    """The claims about equal penalties that grow at several speeds, and about the rate of Theorem 2."""
+    """The claims about equal penalties that grow at different rates, and about the rate of Theorem 2."""
     rounds = [one for outcome in drawn.outcomes for one in _rounds(outcome)]
     return [_slower(drawn), _stalls(drawn), _contracts(rounds), _rate_falls(drawn), _printed(rounds)]
 
@@ -82,7 +82,7 @@ def _stalls(drawn: FigureResult) -> Claim:
 
 @dataclass(frozen=True)
 class Round:
-    """Theorem 2 in round t of one run: the promised and the measured contraction."""
+    """Round t of one run: the contraction that we measured, and the bound of Theorem 2 on it."""
 
     name: str
     t: int
@@ -91,7 +91,7 @@ class Round:
 
 
 def _rounds(outcome: CurveResult) -> list[Round]:
-    """Every fifth round, as long as the solver's tolerance does not hide its contraction."""
+    """Every fifth round of a run, except rounds whose contraction is hidden by the solver's tolerance."""
     shrunk = contractions(outcome) - 1
     seen = [t for t in range(5, len(shrunk) + 2, 5) if shrunk[t - 2] > VISIBLE]
     bounds = [rate(outcome.problem, outcome.graph, outcome.method, t) for t in seen]
@@ -110,7 +110,7 @@ def _contracts(rounds: list[Round]) -> Claim:
 
 
 def _rate_falls(drawn: FigureResult) -> Claim:
-    t = min(drawn.figure.run.rounds, 30)  # later, the run with the fastest growth hardly changes any more
+    t = min(drawn.figure.run.rounds, 30)  # after round 30, the run with the fastest growth hardly changes
     rates = Listed(float(contractions(drawn[name])[t - 2]) - 1 for name in RATIOS)
     falls = bool(np.all(np.diff(rates) < 0))
     return claim("theorem2-slower", [falls], {"measured": rates, "round": t}, ratios=", ".join(RATIOS))
@@ -144,8 +144,8 @@ def _taken(outcome: CurveResult) -> float:
 def contractions(outcome: CurveResult) -> Array:
     """||Z(t-1) - Z*||^2_J(t) / ||Z(t) - Z*||^2_J(t): by Theorem 2 this ratio is at least 1 + delta(t).
 
-    The result has one ratio for each of the rounds 2 .. T of the first repeat. The run must have equal
-    penalties and one dual step.
+    The result has one ratio for each of the rounds 2 .. T of the first repeat. In the run, all sites must
+    have the same penalties, and there must be only one dual step.
 
     Z stacks Y and f, with 2 Lambda = sqrt(D - A) Y; ||Z||^2_J = ||Y||^2 / theta + <f, eta (D + A) f>.
     """
@@ -153,7 +153,9 @@ def contractions(outcome: CurveResult) -> Array:
     tables = outcome.method.tables(graph.n, outcome.run.loss.shape[1])
     alike = (tables.eta == tables.eta[0]).all() and (tables.theta == tables.theta[0, 0]).all()
     if history is None or not alike:
-        raise ParameterError("`outcome` must have a history, equal penalties and one dual step.")
+        raise ParameterError(
+            "`outcome` must have a history, the same penalties at all sites, and one dual step."
+        )
     eta, theta, f = tables.eta[0], float(tables.theta[0, 0]), history[:, 0]
     D, A = np.diag(graph.degrees.astype(float)), graph.adjacency
     root = _root(D - A)
@@ -162,7 +164,7 @@ def contractions(outcome: CurveResult) -> Array:
     Y = theta * np.cumsum(root @ f, axis=0)
 
     def squared_distance(t: int, s: int) -> float:
-        """||Z(s) - Z*||^2 in the norm of round t, both counted from 0."""
+        """||Z(s) - Z*||^2 in the norm of round t; s and t count from 0."""
         gap = f[s] - outcome.optimum
         return float(np.sum((Y[s] - Y_star) ** 2) / theta + np.sum(gap * (eta[t] * (D + A) @ gap)))
 
@@ -170,7 +172,7 @@ def contractions(outcome: CurveResult) -> Array:
 
 
 def _root(laplacian: Array) -> Array:
-    """The symmetric square root of a graph Laplacian. Its one zero eigenvalue stays exactly 0."""
+    """The symmetric square root of a graph Laplacian. The eigenvalue 0 stays exactly 0."""
     values, vectors = np.linalg.eigh(laplacian)
     values[0] = 0.0
     return np.asarray(vectors @ np.diag(np.sqrt(values)) @ vectors.T)

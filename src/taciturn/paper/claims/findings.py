@@ -21,8 +21,8 @@ from ...runtime.simulate import simulate
 def quadratic_form_of_the_proof() -> float:
     """<f, (W - theta I)(D - A) f> for two sites, W = diag(0.5, 5), theta = 0.5, f = (2, 1).
 
-    The proof of Theorem 1 assumes that this form is at least 0 because neither factor has a negative
-    eigenvalue.
+    The proof of Theorem 1 concludes that this form is at least 0, because neither of the two matrices has a
+    negative eigenvalue.
 
     >>> quadratic_form_of_the_proof()
     -4.5
@@ -38,7 +38,7 @@ class UnequalSteps:
     """The limit of a run with a different dual step at every site.
 
     limit : the value that all sites converge to.
-    optimum : the minimiser of sum_i O_i, which the run should find.
+    optimum : the minimiser of sum_i O_i, which the run is meant to find.
     weighted : the minimiser of sum_i O_i / theta_i.
     disagreement : the largest distance between two sites at the end.
     """
@@ -52,12 +52,13 @@ class UnequalSteps:
 def unequal_dual_steps(rounds: int = 600) -> UnequalSteps:
     """Three sites, one feature, theta = (0.1, 0.3, 0.5), eta = 0.5: the sites agree, but not on the optimum.
 
-    lam_i / theta_i is a sum of differences that cancel over the sites, so sum_i lam_i / theta_i = 0 in every
-    round. In the limit O_i'(f) + 2 lam_i = 0, hence sum_i O_i'(f) / theta_i = 0.
+    lam_i / theta_i is a sum of differences between site i and its neighbours. These differences cancel in the
+    sum over the sites, so sum_i lam_i / theta_i = 0 in every round. In the limit O_i'(f) + 2 lam_i = 0, hence
+    sum_i O_i'(f) / theta_i = 0.
     """
     theta = (0.1, 0.3, 0.5)
     X = np.ones((10, 1))
-    shares = (9, 5, 2)  # the number of records labelled +1 at each site, of ten
+    shares = (9, 5, 2)  # the number of records with the label +1 at each site, which has ten records
     sites = [(X, np.where(np.arange(10) < share, 1.0, -1.0)) for share in shares]
     problem = Problem(sites, C=5.0, regularization=0.3)
     run = simulate(problem, Graph.ring(3), MADMM(0.5, list(theta)), rounds=rounds, tol=1e-10)
@@ -84,9 +85,9 @@ def weighted_optimum(problem: Problem, weights: list[float]) -> Array:
 
 
 def constant_of_theorem_3() -> dict[str, float]:
-    """The cost of one run by Theorem 3, by our pure bound and by Renyi divergence at delta.
+    """The privacy cost of one run by Theorem 3, by our pure bound, and by Renyi divergence at delta.
 
-    C = 1750, B = 9044, V = 2, eta = 0.5, alpha = 3, d = 105, T = 100, rho -> 0, delta = 1e-5.
+    The run has C = 1750, B = 9044, V = 2, eta = 0.5, alpha = 3, d = 105, T = 100, rho -> 0, delta = 1e-5.
     """
     C, B, V, eta, alpha, d, T = 1750.0, 9044.0, 2.0, 0.5, 3.0, 105, 100
     k = bounds.sample_weight(C, eta, V, B)

@@ -1,4 +1,4 @@
-"""The paper's claims about noise: Figures 2 to 4, all methods at one budget, and the attack (section 6.2)."""
+"""The claims about noise: Figures 2 to 4, all methods at the same budget, and the attack (section 6.2)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..figures.attack_runner import AttackFigureResult
 from ..figures.runner import CurveResult, FigureResult
 from .claim import Claim, Listed, claim
 
-FOUND = 0.9  # the attack has found the record if the cosine exceeds this number
+FOUND = 0.9  # an attack has found the record if its cosine to the record exceeds this number
 
 
 class Pair(NamedTuple):
-    """A curve of penalty perturbation (PP) and the curve of dual variable perturbation (DVP) that the paper
-    compares it with: red with magenta, blue with black."""
+    """A curve of penalty perturbation (PP), and the curve of dual variable perturbation (DVP) with which the
+    paper compares it: the paper compares red with magenta, and blue with black."""
 
     panel: str
     pp: CurveResult
@@ -33,11 +33,11 @@ class Pair(NamedTuple):
         return [self.pp.final_loss, self.dvp.final_loss]
 
     def costs(self, accounting: str) -> list[float]:
-        """The costs of the whole runs of PP and DVP by one accounting: "paper", "pure" or "epsilon"."""
+        """The privacy costs of the runs of PP and DVP, by the accounting "paper", "pure" or "epsilon"."""
         return [float(getattr(outcome, accounting)[-1]) for outcome in (self.pp, self.dvp)]
 
     def better(self, *accountings: str) -> bool:
-        """Whether PP is more accurate, and cheaper by all of these accountings."""
+        """Whether PP has a smaller loss than DVP, and a smaller cost by all of these accountings."""
         return all(pp < dvp for pp, dvp in (self.losses, *map(self.costs, accountings)))
 
     def ranges(self) -> list[float]:
@@ -47,7 +47,7 @@ class Pair(NamedTuple):
 
 
 def pairs(drawn: FigureResult) -> list[Pair]:
-    """The pairs of each panel: PP and DVP with the smaller cost, and PP and DVP with the larger cost."""
+    """The pairs of each panel: the k-th cheapest curve of PP with the k-th cheapest curve of DVP."""
     return [
         Pair(row.name, *pair)
         for row in drawn.figure.rows
@@ -62,12 +62,12 @@ def _by_cost(drawn: FigureResult, panel: str, method: str) -> list[CurveResult]:
 
 
 def claims_of_fig2(drawn: FigureResult) -> list[Claim]:
-    """The claims about five sites."""
+    """The claims about the network of five sites."""
     return [_both(drawn, "fig2"), _dearer(drawn), _spread(drawn, "fig2"), _tight(drawn), _pvp(drawn)]
 
 
 def claims_of_large(even: FigureResult | None, uneven: FigureResult | None) -> list[Claim]:
-    """The claims about a hundred sites, with rows distributed evenly and unevenly."""
+    """The claims about the networks of a hundred sites, with rows distributed evenly and unevenly."""
     named = {"fig3": even, "fig4": uneven}
     found = [make(one, name) for name, one in named.items() if one is not None for make in (_both, _spread)]
     return found if even is None or uneven is None else [*found, _uneven(even, uneven)]
@@ -148,7 +148,7 @@ def _uneven(even: FigureResult, uneven: FigureResult) -> Claim:
 
 
 def claims_of_budget(drawn: FigureResult) -> list[Claim]:
-    """The claims about all methods at the same (epsilon, delta)."""
+    """The claims about all methods at the same budget (epsilon, delta)."""
     start, grown = drawn["DVP 2"], drawn["PP 2 growing"]
     tuned, best = (
         min((o for o in drawn.outcomes if o.curve.method == method), key=lambda o: o.final_loss)
@@ -178,7 +178,7 @@ def _result(outcome: CurveResult) -> str:
 
 
 def claims_of_attack(attacked: AttackFigureResult) -> list[Claim]:
-    """The claims about the attack, for a known and for a secret penalty."""
+    """The claims about the attack, for a penalty that the attacker knows and for a secret penalty."""
     clean, noisy = (attacked.cosine(noise, "known") for noise in ("none", "paper"))
     cost = attacked.epsilon["paper"]
     shown = {"rounds": attacked.figure.run.rounds, "chance": attacked.results["paper"].chance}

@@ -12,11 +12,11 @@ from .claim import Claim, claim
 from .findings import constant_of_theorem_3
 
 RUNS, QUICK_RUNS = 50_000, 10_000
-_PURE = 1e-9  # a delta so small that our epsilon is the pure one
+_PURE = 1e-9  # a delta so small that our epsilon equals the epsilon of pure differential privacy
 
 
 def claims_of_theorem3(*, quick: bool, seed: int) -> list[Claim]:
-    """The claims about Theorem 3, from two audits of norm noise and the costs of one long run."""
+    """The claims about Theorem 3, from two audits of norm noise and from the costs of one long run."""
     tight, bent = replace(norm_case(), delta=_PURE), replace(bend_case(), delta=_PURE)
     runs = QUICK_RUNS if quick else RUNS
     shown, jacobian = audit([tight, bent], runs=runs, seed=seed).results
@@ -47,7 +47,7 @@ def claims_of_theorem3(*, quick: bool, seed: int) -> list[Claim]:
 
 
 def _paper(case: Case) -> float:
-    """epsilon by Theorem 3 for all rounds of a case, whose site has one neighbour."""
+    """The epsilon that Theorem 3 gives for all rounds of a case, in which the site has one neighbour."""
     tables = case.tables()
     if tables.scale is None:
         return 0.0

@@ -1,7 +1,7 @@
-"""Compare ways to train at one budget: no privacy, each site alone, trust no site, trust all sites but one.
+"""Compare ways to train: no privacy, each site alone, trust no other site, or at most one curious site.
 
-Every score is the score of one model on held-out rows. The model of a run is the average of its sites'
-releases.
+Every score is measured on held-out rows. The model of a run is the average of the models that its sites
+released.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOBODY, ONE_CURIOUS, CURVES = "trust no other site", "at most one curious site",
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One way to train on a task: the score of its model on held-out rows, and its certificate, if any."""
+    """One way to train on a task: the score on held-out rows, and the certificate if the way is private."""
 
     name: str
     test_loss: float
@@ -43,7 +43,7 @@ def count_choices(task: Task) -> int:
 
 
 def compare(task: Task) -> Iterator[Choice]:
-    """Train by every choice, one after another; private choices train at every epsilon of the task."""
+    """Train in every way, one after another. The private ways train once for every epsilon of the task."""
     pooled = np.vstack([X for X, _ in task.sites]), np.concatenate([y for _, y in task.sites])
     yield _choice(NO_PRIVACY, task, _converged(task, *pooled))
     yield _choice(ALONE, task, *(_converged(task, X, y) for X, y in task.sites))
@@ -55,7 +55,7 @@ def compare(task: Task) -> Iterator[Choice]:
 
 
 def _converged(task: Task, X: Array, y: Array) -> Array:
-    """The minimiser of the mean loss plus the task's regulariser on pooled rows, without privacy."""
+    """The minimiser of the mean loss on these rows plus the task's regulariser, without privacy."""
     from sklearn.linear_model import LogisticRegression
 
     weight = task.C * task.problem.n / (task.regularization * len(y))
@@ -100,7 +100,7 @@ def _one_curious_site(task: Task, epsilon: float) -> Choice:
 
 
 def _with_curves(task: Task, epsilon: float) -> Choice:
-    """An additive model, trained by masked sums: a curve over its public range for every numeric column."""
+    """An additive model, trained by masked sums: every numeric column has a curve over its public range."""
     rows = {name: values[~task.test] for name, values in task.columns.items()}
     model = PrivateAdditiveClassifier(
         schema=task.schema,
@@ -117,7 +117,7 @@ def _with_curves(task: Task, epsilon: float) -> Choice:
 
 
 def _judged(name: str, margins: Array, certificate: Certificate, epsilon: float) -> Choice:
-    """A choice with the score that follows from its model's margins on held-out rows."""
+    """A choice whose score is computed from the margins of its model on held-out rows."""
     loss, right = float(np.logaddexp(0.0, -margins).mean()), float((margins > 0).mean())
     return Choice(name, loss, right, certificate, epsilon)
 
@@ -129,7 +129,7 @@ def _choice(
     certificate: Certificate | None = None,
     epsilon: float | None = None,
 ) -> Choice:
-    """A choice with the mean score of its models; there are several only if each site has its own model."""
+    """A choice with the mean score of its models; there are several models only if each site trains alone."""
     margins = np.stack([task.y_test * (task.X_test @ f) for f in models])
     loss = float(np.logaddexp(0.0, -margins).mean())
     return Choice(name, loss, float((margins > 0).mean()), certificate, epsilon)

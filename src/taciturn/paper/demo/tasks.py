@@ -20,7 +20,7 @@ from ...objective.problem import Problem
 from ...rng import SeededStreams
 
 SITES, SEED = 5, 0
-# The ranges in the documentation of the data: first the least, then the largest value of each measurement.
+# The ranges that the documentation of the data states: the least and the largest value of each measurement.
 # fmt: off
 _LEAST = np.array([
     6.981, 9.71, 43.79, 143.5, 0.053, 0.019, 0.0, 0.0, 0.106, 0.05,
@@ -37,10 +37,10 @@ _LARGEST = np.array([
 
 @dataclass(frozen=True)
 class Task:
-    """Rows of five sites, held-out rows, and the budgets; the middle budget is shown in full.
+    """The rows of five sites, the held-out rows, and the budgets. Details are printed for the middle budget.
 
     schema, columns, y, test : the same records before encoding, and a mask of the held-out records.
-    curves : whether there are enough records to fit curves in place of straight lines.
+    curves : whether there are enough records to fit curves instead of straight lines.
     """
 
     name: str
@@ -71,7 +71,8 @@ class Task:
 
 
 def find_task(name: str = "auto") -> Task:
-    """Adult, or the breast-cancer data if "auto" does not find Adult; `about` says which, and why."""
+    """The task of this name. "auto" means Adult, or the breast-cancer data if Adult is not available; the
+    text `about` of the task then says so."""
     if name == "breast-cancer":
         return breast_cancer()
     try:
@@ -83,7 +84,7 @@ def find_task(name: str = "auto") -> Task:
 
 
 def adult() -> Task:
-    """The Adult task: who earns more than $50,000? Scaling is public; the rows of adult.test are held out."""
+    """The Adult task: who earns more than $50,000? The scaling is public; adult.test is held out."""
     data = load_adult(scaling="public")
     X, y = data.X[~data.test], data.y[~data.test]
     return Task(
@@ -105,8 +106,8 @@ def adult() -> Task:
 
 
 def breast_cancer(why: str = "") -> Task:
-    """The breast-cancer task: is the tumour benign? 30 measurements, scaled by their published ranges, and a
-    constant; a fifth of the rows is held out."""
+    """The breast-cancer task: is the tumour benign? A row has 30 measurements, scaled by their published
+    ranges, and a constant. A fifth of the rows is held out."""
     X, y = breast_cancer_rows()
     order = SeededStreams(SEED).generator(repeat=0, site=0, purpose="deal", t=2).permutation(len(y))
     held = np.isin(np.arange(len(y)), order[: len(y) // 5])
@@ -131,8 +132,8 @@ def breast_cancer(why: str = "") -> Task:
 
 
 def breast_cancer_rows() -> tuple[Array, Array]:
-    """(X, y): 30 measurements, scaled to [-1, 1] by their published ranges, and a constant; rows are clipped
-    to norm 1."""
+    """(X, y). A row of X has 30 measurements, scaled to [-1, 1] by published ranges, and a constant. The
+    rows are clipped to norm 1."""
     from sklearn.datasets import load_breast_cancer
 
     raw, target = load_breast_cancer(return_X_y=True)

@@ -1,1 +1,1 @@
-"""The paper's figures as data, and the runner that draws them."""
+"""The paper's figures as TOML files, and the code that runs and draws them."""

@@ -1,4 +1,4 @@
-"""Run the attack of appendix E at every noise level of a figure; each result is stored."""
+"""Run the attack of the paper's appendix E at every noise level of a figure, and store each result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AttackFigureResult:
     )
 
     def cosine(self, noise: str, observer: str) -> float:
-        """The mean cosine after all rounds."""
+        """The mean cosine between the guess of an observer and the record, after all rounds."""
         result = self.results[noise]
         return float(result.cosine[result.observers.index(observer), -1].mean())
 
@@ -48,7 +48,7 @@ class AttackFigureResult:
                 yield *names, self.figure.run.records[record], *found
 
     def summaries(self) -> list[dict[str, Any]]:
-        """The findings at each level of noise."""
+        """The results of all observers at each noise level, as JSON values."""
         return [
             {
                 "noise": noise,
@@ -65,7 +65,7 @@ class AttackFigureResult:
 def attack(
     figure: spec.AttackFigure, store: ResultStore, *, done: Callable[[], None] = lambda: None
 ) -> AttackFigureResult:
-    """Run the attack at every noise level whose result is not in the store; `done` is called after each."""
+    """Run the attack at every noise level whose result is not in the store. Call `done` after each level."""
     graph, problem, facts = build_graph(figure), build_problem(figure), figure.run
     observers: list[str] = [observer.name for observer in figure.observers]
     options = facts.model_dump(include={"rounds", "site", "records", "seed", "tol"}) | {

@@ -45,7 +45,7 @@ from ...schedules import Geometric
 from ..demo.tasks import breast_cancer_rows
 from . import spec
 
-_STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # the search for a rate: first in large steps, then by bisection
+_STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # the search for a rate: factor of a step, least rate, precision
 
 
 def certify_run(
@@ -68,7 +68,7 @@ def certify_run(
 
 
 def rate_within(cost: Callable[[float], float], epsilon: float) -> float:
-    """The largest noise rate, to 0.1 per cent, whose cost is at most epsilon. `cost` must be increasing."""
+    """The largest noise rate, within 0.1 per cent, whose cost is at most epsilon. `cost` must increase."""
     epsilon = checks.positive("epsilon", epsilon)
     low = high = 1.0
     while cost(low) > epsilon:
@@ -88,7 +88,7 @@ def rate_within(cost: Callable[[float], float], epsilon: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FigureRows:
-    """(X, y) and the SHA-256 of the files that they were read from."""
+    """The rows (X, y), and the SHA-256 of each file from which they were read."""
 
     X: Array
     y: Array
@@ -96,7 +96,7 @@ class FigureRows:
 
 
 def load_rows(facts: spec.FigureData) -> FigureRows:
-    """The rows of a data set, all of them, in the order of its files."""
+    """All rows of a data set, in the order of its files."""
     if facts.file is not None and facts.columns is not None and facts.label is not None:
         label = facts.label.column, facts.label.positive
         return _own_rows(facts.file, json.dumps(facts.columns), *label, facts.rows)
@@ -105,12 +105,12 @@ def load_rows(facts: spec.FigureData) -> FigureRows:
 
 @lru_cache(maxsize=4)
 def _own_rows(file: str, columns: str, column: str, positive: str, rows: str) -> FigureRows:
-    """A user's own table, encoded by the public facts in the file."""
+    """The rows of a user's own table, encoded with the public facts that the figure's file states."""
     path, schema = Path(file), spec.public_schema(json.loads(columns))
     table = read_table(path, [*schema.names, column])
     known = parse_column(Category(column, (positive,)), table[column])
     X = BoundedEncoder(schema, rows=rows).transform(table)
-    X[known == MISSING] = 0.0  # a row without a label counts as zeros
+    X[known == MISSING] = 0.0  # a row without a label becomes zeros
     y = np.where(known == 0, 1.0, -1.0)
     return FigureRows(X, y, {path.name: hashlib.sha256(path.read_bytes()).hexdigest()})
 
@@ -118,7 +118,7 @@ def _own_rows(file: str, columns: str, column: str, positive: str, rows: str) ->
 @lru_cache(maxsize=4)
 def _known_rows(name: str, scaling: str, rows: str) -> FigureRows:
     if name == "adult":
-        with warnings.catch_warnings():  # the figure's file states how its columns were scaled
+        with warnings.catch_warnings():  # the figure's file states how the columns are scaled
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             data = load_adult(scaling=scaling, rows=rows)
         return FigureRows(data.X, data.y, data.sha256)
@@ -127,7 +127,7 @@ def _known_rows(name: str, scaling: str, rows: str) -> FigureRows:
 
 
 def build_problem(figure: spec.AnyFigure, regularization: float | None = None) -> Problem:
-    """The problem: the rows distributed to the sites. `regularization` replaces the figure's rho."""
+    """The problem of a figure, with the rows distributed to the sites. `regularization` replaces its rho."""
     facts = figure.data
     rows = load_rows(facts)
     X, y = rows.X, rows.y
@@ -150,7 +150,7 @@ def build_problem(figure: spec.AnyFigure, regularization: float | None = None) -
 
 
 def build_graph(figure: spec.AnyFigure) -> Graph:
-    """The network."""
+    """The network of a figure."""
     n, facts = figure.data.sites, figure.graph
     if facts.kind == "random_regular" and facts.degree is not None:
         return Graph.random_regular(n, facts.degree, seed=facts.seed)
@@ -160,9 +160,10 @@ def build_graph(figure: spec.AnyFigure) -> Graph:
 def build_method(
     figure: spec.Figure, curve: spec.FigureCurve, problem: Problem, graph: Graph, rate: float | None = None
 ) -> tuple[Method, float]:
-    """The method, and the first rate of its noise. If the noise is given as a budget, the rate is searched.
+    """The method of a curve, and the noise rate of its first round if that rate had to be searched, else 0.
 
-    `rate` is the result of an earlier search; it is 0 if no search was needed.
+    The rate is searched if the curve states its noise as a budget. `rate` is the result of an earlier search,
+    which is then used again.
     """
     noise, run = curve.noise, figure.run
     if not isinstance(noise, spec.BudgetNoise):

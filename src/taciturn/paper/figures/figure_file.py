@@ -16,11 +16,11 @@ SHIPPED = ("fig1a", "fig1b", "fig2", "fig3", "fig4", "attack", "budget")
 
 
 def load_figure(name_or_path: str, *, quick: bool = False, seed: int | None = None) -> AnyFigure:
-    """A shipped figure by its name, or any other figure by the path of its file.
+    """A figure from its name, if it is a shipped figure, or from the path of its file.
 
     Parameters
     ----------
-    quick : let the file's [quick] table override the rest: fewer rows, rounds and repeats.
+    quick : True lets the file's table [quick] override the other tables: fewer rows, rounds and repeats.
     seed : a seed that replaces the file's `run.seed`.
     """
     path = Path(name_or_path)
@@ -47,14 +47,14 @@ def load_figure(name_or_path: str, *, quick: bool = False, seed: int | None = No
 
 
 def place_own_table(stated: Mapping[str, Any], folder: Path) -> None:
-    """Resolve the path of a user's table, relative to the folder of the file that names it."""
+    """Resolve the path of a user's table. A relative path is relative to `folder`."""
     data = stated.get("data")
     if isinstance(data, dict) and isinstance(data.get("file"), str):
         data["file"] = str((folder / data["file"]).resolve())
 
 
 def _laid_over(below: Any, above: Any) -> Any:
-    """`below` with its entries replaced by the entries of `above`; nested tables are merged."""
+    """A copy of `below` in which the entries of `above` are added or replaced; nested tables are merged."""
     if not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return above
     return {**below, **{key: _laid_over(below.get(key), value) for key, value in above.items()}}

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from ...auditing.attack import AttackResult
 
-_ROW, _ATTACK_ROW, _ACROSS = 1.95, 2.1, 4  # two heights of panels in inches, and attack panels per row
+_ROW, _ATTACK_ROW, _ACROSS = 1.95, 2.1, 4  # two heights of panels in inches; attack panels in a row
 _THIN: dict[str, Any] = {"linewidth": 0.6, "linestyle": (0, (2, 1.5)), "marker": "None"}
-_EARLY, _SPAN = 0.05, 0.05  # share of early rounds that may be cut off; least relative span of an axis
-_BARS = 12  # the number of range bars on a curve
+_EARLY, _SPAN = 0.05, 0.05  # the share of early rounds that may be cut off; the least relative span
+_BARS = 12  # about the number of bars on a curve that show its range
 
 
 def plot(drawn: FigureResult | AttackFigureResult) -> Figure:
@@ -33,7 +33,7 @@ def plot(drawn: FigureResult | AttackFigureResult) -> Figure:
 
 
 def _curves(drawn: FigureResult) -> Figure:
-    """Rows of panels: L(t) on the left, and to its right the other quantities of the layout."""
+    """Rows of panels: L(t) on the left, and the other quantities of the layout to the right of L(t)."""
     rows, run, wide = drawn.figure.rows, drawn.figure.run, drawn.figure.layout == "tradeoff"
     figure = new_figure(_ROW * len(rows) + 0.45)
     widths = [2.0, 1.0, 1.0] if wide else [1.0, 1.0]
@@ -61,7 +61,7 @@ def _curves(drawn: FigureResult) -> Figure:
 
 
 def _convergence(panels: Any, outcomes: list[CurveResult]) -> None:
-    """L(t), and the largest distance of a site from the optimum."""
+    """Draw L(t), and the largest distance of a site from the optimum."""
     left, right = panels
     for k, outcome in enumerate(outcomes):
         _line(left, outcome, outcome.run.loss.mean(axis=0), k, len(outcomes))
@@ -75,7 +75,7 @@ def _convergence(panels: Any, outcomes: list[CurveResult]) -> None:
 
 
 def _tradeoff(panels: Any, outcomes: list[CurveResult], delta: float) -> None:
-    """L(t) with its range, the paper's P(t), and our epsilon at delta."""
+    """Draw L(t) with its range, the paper's P(t), and our epsilon at delta."""
     left, middle, right = panels
     for k, outcome in enumerate(outcomes):
         _draw_range(left, outcome, k, len(outcomes))
@@ -90,20 +90,23 @@ def _tradeoff(panels: Any, outcomes: list[CurveResult], delta: float) -> None:
 
 
 def _look(curve: spec.FigureCurve) -> dict[str, Any]:
-    """Colour, line and marker of a curve, as options of matplotlib."""
+    """The colour, line style and marker of a curve, as options of matplotlib."""
     marker = "None" if curve.marker == "none" else curve.marker
     return {"color": curve.colour, "linestyle": curve.line, "marker": marker, **HOLLOW}
 
 
 def _line(axes: Axes, outcome: CurveResult, values: Array, k: int, curves: int, **changed: Any) -> None:
-    """The values of every round; the markers of the k-th curve are shifted against the others."""
+    """Draw a value for every round. The markers of different curves are at different rounds."""
     every = max(1, len(values) // 8)
     markers = {"markevery": (every - 1 - (k * every) // (2 * curves), every)}
     axes.plot(np.arange(1, len(values) + 1), values, **(_look(outcome.curve) | markers | changed))
 
 
 def _draw_range(axes: Axes, outcome: CurveResult, k: int, curves: int) -> None:
-    """Draw the mean, with bars from the least to the largest repeat. Bars of different curves are shifted."""
+    """Draw the mean over the repeats, with bars from the minimum to the maximum.
+
+    The bars of different curves are shifted, so that they do not cover each other.
+    """
     loss, look = outcome.run.loss, _look(outcome.curve)
     mean, rounds = loss.mean(axis=0), loss.shape[1]
     axes.plot(np.arange(1, rounds + 1), mean, **(look | {"marker": "None"}))
@@ -122,7 +125,11 @@ def _draw_range(axes: Axes, outcome: CurveResult, k: int, curves: int) -> None:
 
 
 def _room(axes: Axes, outcomes: list[CurveResult]) -> None:
-    """Limit the loss axis to the values of later rounds: the loss of a random start would hide the rest."""
+    """Choose the limits of the loss axis without the first rounds, in which the loss may be very large.
+
+    A curve with fit = False does not count either. If it ends above the axis, its last loss is written as
+    text.
+    """
     fitted = [outcome.run.loss for outcome in outcomes if outcome.curve.fit]
     later = [loss[:, int(_EARLY * loss.shape[1]) :] for loss in fitted]
     low = min(outcomes[0].optimal_loss, *(float(loss.min()) for loss in fitted))
@@ -156,7 +163,7 @@ def _attack(attacked: AttackFigureResult) -> Figure:
         axes.set_visible(False)
     for axes, noise, name in zip(grid.ravel(), noises, string.ascii_lowercase, strict=False):
         result, epsilon = attacked.results[noise.name], attacked.epsilon[noise.name]
-        axes.axhspan(-result.chance, result.chance, color="#EEEEEE", zorder=0)  # random directions
+        axes.axhspan(-result.chance, result.chance, color="#EEEEEE", zorder=0)  # cosines of random directions
         axes.axhline(result.prior, color=GREY, linestyle=DASHED, linewidth=0.8, zorder=1)
         for k, observer in enumerate(observers):
             _observer(axes, result, observer, k)
@@ -183,7 +190,7 @@ def _attack(attacked: AttackFigureResult) -> Figure:
 
 
 def _observer(axes: Axes, result: AttackResult, observer: spec.Observer, k: int) -> None:
-    """The mean cosine after each number of rounds, and its 10th and 90th percentiles."""
+    """Draw the mean cosine after each number of rounds, and bars from the 10th to the 90th percentile."""
     cosine = result.cosine[result.observers.index(observer.name)].reshape(len(result.rounds), -1)
     mean, (low, high) = cosine.mean(axis=1), np.quantile(cosine, [0.1, 0.9], axis=1)
     bars = np.maximum(np.stack([mean - low, high - mean]), 0.0)

@@ -1,4 +1,4 @@
-"""Run the curves of a figure one after another. Each result is stored, so that a rerun skips it."""
+"""Run the curves of a figure one after another. Each result is stored, so that it is not computed again."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ..results_store import ResultStore, fingerprint
 from . import spec
 from .build import build_graph, build_method, build_problem, load_rows
 
-_DRAWN = {"name", "label", "panel", "colour", "marker", "line", "fit"}  # these change only the picture
+_DRAWN = {"name", "label", "panel", "colour", "marker", "line", "fit"}  # these keys change only the picture
 _OPTIMUM_TOL = 1e-6
 _FORMAT = 2  # the version of the format of stored results
 
 
 @dataclass(frozen=True, eq=False)
 class CurveResult:
-    """One curve: its run, and the optimum that a run without noise should reach.
+    """One curve: its run, and the optimum, which a run without noise should reach.
 
     optimum : f_c*, the minimiser of the paper's eq. 1.
     optimal_loss : the paper's L at the optimum.
@@ -49,7 +49,7 @@ class CurveResult:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The certificate of the worst site. With equal schedules this is the site with the fewest rows."""
+        """The certificate. With equal schedules it covers only the worst site, which has the fewest rows."""
         ledger = self.run.ledger
         columns = [ledger.columns(facts.site) for facts in ledger.sites]
         schedules = {(c.eta.tobytes(), c.scale.tobytes(), c.degree.tobytes()) for c in columns}
@@ -60,22 +60,22 @@ class CurveResult:
 
     @cached_property
     def paper(self) -> Array:
-        """P(t), (rounds,); infinite if Theorem 3 does not cover the run."""
+        """P(t), the paper's bound on the cost of t rounds, (rounds,); infinite if Theorem 3 is silent."""
         return paper_curve(self.run.ledger)
 
     @cached_property
     def pure(self) -> Array:
-        """Our pure epsilon, (rounds,)."""
+        """Our bound on epsilon for delta = 0, after each round, (rounds,)."""
         return pure_curve(self.certificate)
 
     @cached_property
     def epsilon(self) -> Array:
-        """Our epsilon at delta, (rounds,)."""
+        """Our bound on epsilon at the figure's delta, after each round, (rounds,)."""
         return epsilon_curve(self.certificate)
 
     @cached_property
     def distance(self) -> Array:
-        """max_i ||f_i(t) - f_c*|| / ||f_c*||, (repeats, rounds); needs the history."""
+        """max_i ||f_i(t) - f_c*|| / ||f_c*||, (repeats, rounds); NaN if the run has no history."""
         if self.run.history is None:
             return np.full_like(self.run.loss, np.nan)
         gaps = np.linalg.norm(self.run.history - self.optimum, axis=3).max(axis=2)
@@ -126,7 +126,7 @@ class FigureResult:
     )
 
     def __getitem__(self, name: str | tuple[str, str]) -> CurveResult:
-        """A curve by its name, or by (name of its panel, its name)."""
+        """A curve, given by its name, or by a pair (name of its panel, name of the curve)."""
         panel, own = ("", name) if isinstance(name, str) else name
         for outcome in self.outcomes:
             if (outcome.curve.panel, outcome.curve.name) == (panel, own):
@@ -161,7 +161,7 @@ def draw(
 ) -> FigureResult:
     """Take stored curves from `store`, and run the other curves. `done` is called after each curve.
 
-    Without a store no result is kept.
+    Without `store` all curves are run, and no result is kept.
     """
     outcomes: list[CurveResult] = []
     graph = build_graph(figure)
@@ -173,7 +173,7 @@ def draw(
 
 
 def figure_settings(figure: spec.AnyFigure) -> dict[str, Any]:
-    """Everything that all numbers of a figure depend on, as plain JSON."""
+    """Everything on which the numbers of all curves of a figure depend, as JSON values."""
     return {
         "data": figure.data.identity(),
         "sha256": dict(load_rows(figure.data).sha256),
@@ -185,7 +185,7 @@ def figure_settings(figure: spec.AnyFigure) -> dict[str, Any]:
 
 
 def settings(figure: spec.Figure, curve: spec.FigureCurve) -> dict[str, Any]:
-    """Everything that a curve's numbers depend on, as plain JSON."""
+    """Everything on which the numbers of a curve depend, as JSON values."""
     own = {"format": _FORMAT, "history": figure.layout == "convergence"}
     return figure_settings(figure) | own | {"curve": curve.model_dump(exclude=_DRAWN)}
 
@@ -203,7 +203,7 @@ def _outcome(
     engine: str,
     alike: CurveResult | None,
 ) -> CurveResult:
-    """One curve. `alike` is an earlier curve with the same problem, whose optimum is reused."""
+    """The result of one curve. `alike` is an earlier curve with the same problem; its optimum is reused."""
     key = fingerprint(settings(figure, curve))
     problem = build_problem(figure, curve.regularization) if alike is None else alike.problem
     kept = store.get(key)
@@ -215,7 +215,7 @@ def _outcome(
         optimum = problem.optimum(tol=_OPTIMUM_TOL) if alike is None else alike.optimum
         found = {"optimum": optimum, "optimal_loss": _loss_at(problem, optimum), "rate": np.asarray(rate)}
         kept = store.put(key, _arrays(run) | found)
-    else:  # the facts determine every charge of the ledger
+    else:  # the ledger is computed again: the facts determine every charge
         setup = prepare(problem, graph, method, **options, strict=True)
         numbers = {name: kept.get(name) for name in _NUMBERS}
         run = Run(ledger=setup.prepared.price(setup.run_facts()), settings=setup.settings(), **numbers)  # type: ignore[arg-type]
@@ -240,6 +240,6 @@ def _arrays(run: Run) -> dict[str, Array]:
 
 
 def _loss_at(problem: Problem, f: Array) -> Array:
-    """The paper's loss L if every site has the model f."""
+    """The paper's loss L for the case that every site has the model f."""
     losses = [problem.site(i).metrics(f[None])[0] for i in range(problem.n)]
     return np.asarray(np.mean(losses))

@@ -1,4 +1,4 @@
-"""The format of a figure's TOML file: the settings that its numbers depend on, and how to draw them."""
+"""The format of a figure's TOML file: the settings of its runs, and how the numbers are drawn."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ FileStem = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
 
 
 def public_schema(columns: Mapping[str, Any]) -> Schema:
-    """The schema that a figure's file gives in short form."""
+    """The schema for the columns of a figure's file, which are given in short form."""
     return Schema.of(**{name: bool if entry == "boolean" else entry for name, entry in columns.items()})
 
 
 class FigureTable(BaseModel):
-    """The base class of the tables in the file; unknown keys are errors."""
+    """The base class of the tables in a figure's file; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
 class OwnLabel(FigureTable):
-    """The column to predict, and the value that counts as +1; every other value is -1."""
+    """The column to predict, and the value that becomes +1; every other value becomes -1."""
 
     column: str
     positive: str
@@ -41,12 +41,14 @@ class OwnLabel(FigureTable):
 class FigureData(FigureTable):
     """The rows of a figure, and how they are distributed to sites.
 
-    name : "adult", "breast-cancer", or "table" for your own CSV or Parquet file, with the next three keys.
+    name : "adult", "breast-cancer", or "table" for your own CSV or Parquet file. "table" needs the next three
+        keys.
     file : the path of your file, relative to the folder of the TOML file.
-    columns : the public facts of each column, as for `Schema.of`: [low, high], a list of words, "boolean".
-    label : the column to predict, and which of its words is +1.
-    limit : the number of rows to use, drawn at random; without it, all rows are used.
-    deal : "evenly"; "unevenly", `least` rows each and the rest in shares ~ Dirichlet(concentration).
+    columns : the public facts about each column, as in `Schema.of`: [low, high], a list of words, or
+    "boolean". label : the column to predict, and which of its values becomes +1.
+    limit : how many rows to use, drawn at random; without `limit` all rows are used.
+    deal : "evenly"; or "unevenly": every site gets `least` rows, and the remaining rows are distributed in
+        random shares ~ Dirichlet(concentration).
     """
 
     name: Literal["adult", "breast-cancer", "table"]
@@ -66,7 +68,7 @@ class FigureData(FigureTable):
     def _whole(self) -> FigureData:
         own = (self.file, self.columns, self.label)
         if (self.name == "table") != any(part is not None for part in own):
-            raise ValueError('`file`, `columns` and `label` must be given for name = "table", and only there')
+            raise ValueError('`file`, `columns` and `label` must be given for name = "table" and only for it')
         if self.name == "table":
             if any(part is None for part in own):
                 raise ValueError("`file`, `columns` and `label` must be given together")
@@ -74,14 +76,14 @@ class FigureData(FigureTable):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """The facts that results depend on, in addition to the content of the files. The path of a file does
-        not count."""
+        """The facts on which results depend, besides the content of the files. The path of a file is no such
+        fact."""
         own = self.name == "table"
         return self.model_dump(exclude={"file"} if own else {"file", "columns", "label"})
 
 
 class FigureGraph(FigureTable):
-    """The graph of the links; `degree` and `seed` belong to a random regular graph."""
+    """The graph of the network; `degree` and `seed` are for a random regular graph."""
 
     kind: Literal["ring", "complete", "star", "path", "random_regular"]
     degree: Count | None = None
@@ -90,7 +92,7 @@ class FigureGraph(FigureTable):
     @model_validator(mode="after")
     def _complete(self) -> FigureGraph:
         if (self.kind == "random_regular") != (self.degree is not None):
-            raise ValueError("`degree` must be given for random_regular, and only there")
+            raise ValueError("`degree` must be given for random_regular, and only for it")
         return self
 
 
@@ -103,7 +105,7 @@ class FigureProblem(FigureTable):
 
 
 class FigureRun(FigureTable):
-    """Rounds, repeats and start; `delta` is used for our (epsilon, delta) next to the paper's bound."""
+    """The rounds, the repeats and the start. `delta` is for our epsilon, shown beside the paper's."""
 
     rounds: Count
     repeats: Count
@@ -114,7 +116,7 @@ class FigureRun(FigureTable):
 
 
 class BudgetNoise(FigureTable):
-    """Norm noise whose first rate is the largest that the budget (epsilon, the run's delta) allows."""
+    """Norm noise. Its first rate is the largest that the budget (epsilon, the run's delta) allows."""
 
     kind: Literal["budget"]
     epsilon: Positive
@@ -132,7 +134,7 @@ Noise = Annotated[
 
 
 class FigurePanel(FigureTable):
-    """A row of panels; a curve states the name of the row that it belongs to."""
+    """A row of panels; each curve states the name of its row."""
 
     name: Word
     title: str
@@ -142,9 +144,10 @@ class FigureCurve(FigureTable):
     """One method with its parameters, and how its line is drawn.
 
     name : the name of the curve in tables and reports; `label` is its legend and may contain $mathematics$.
-    panel : the name of the row of panels that the curve belongs to; not needed in a figure with one row.
-    regularization : rho of this curve, if it differs from the figure's.
-    fit : False if the loss axis should not extend to this curve; its last mean is then written as text.
+    panel : the name of the curve's row of panels; not needed in a figure with one row.
+    regularization : rho of this curve, if it differs from the figure's rho.
+    fit : False if the loss axis should not be extended for this curve. If the curve ends above the axis, its
+        last mean loss is written as text.
     """
 
     name: Word
@@ -168,14 +171,16 @@ class FigureCurve(FigureTable):
         if self.method in ("madmm", "penalty") and self.dual_step is None:
             raise ValueError(f"`dual_step` must be given for {self.method}")
         if self.method in ("admm", "dual") and not isinstance(self.penalty, Constant):
-            raise ValueError(f"`penalty` must be one number for {self.method}, which keeps it constant")
+            raise ValueError(f"`penalty` must be one number for {self.method}, which uses a constant penalty")
         if self.method in ("admm", "dual", "primal") and self.dual_step is not None:
-            raise ValueError(f"`dual_step` must be left out for {self.method}: it equals the penalty")
+            raise ValueError(
+                f"`dual_step` must be left out for {self.method}: the dual step equals the penalty"
+            )
         return self
 
 
 class FigureFile(FigureTable):
-    """The base of all figures: data, network, objective and run; {repeats} in `caption` becomes a number."""
+    """The base class of figures. In `caption`, {repeats} stands for the number of repeats."""
 
     name: FileStem
     title: str
@@ -225,12 +230,12 @@ class Figure(FigureFile):
 
     @property
     def rows(self) -> tuple[FigurePanel, ...]:
-        """The rows of panels, in order; one without a title if none are named."""
+        """The rows of panels, in order; one row without a title if the file has no `panels`."""
         return tuple(self.panels) or (FigurePanel.model_construct(name="", title=""),)
 
 
 class AttackRun(FigureTable):
-    """The records under attack, the number of runs, and the method."""
+    """The attacked records of a site, the number of runs, and the parameters of the method."""
 
     rounds: Count
     repeats: Count
@@ -244,7 +249,7 @@ class AttackRun(FigureTable):
 
 
 class NoiseLevel(FigureTable):
-    """A noise level: norm noise of this rate, or no noise."""
+    """A noise level: norm noise of this rate, or no noise if `rate` is left out."""
 
     name: Word
     title: str
@@ -252,7 +257,7 @@ class NoiseLevel(FigureTable):
 
 
 class Observer(FigureTable):
-    """An attacker, and the style of its line."""
+    """What an attacker knows about the penalty, and how the attacker's line is drawn."""
 
     name: Literal["known", "constant", "estimated", "geometric"]
     label: str
@@ -261,7 +266,7 @@ class Observer(FigureTable):
 
 
 class AttackFigure(FigureFile):
-    """The attack of appendix E, at several levels of noise."""
+    """The attack of the paper's appendix E, at several noise levels."""
 
     layout: Literal["attack"]
     run: AttackRun

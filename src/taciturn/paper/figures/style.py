@@ -1,4 +1,4 @@
-"""The style of all figures: small serif type, thin frames, no boxes. Redrawn files have the same bytes."""
+"""The style of all figures: small serif type, thin frames, no boxes. The same figure gives the same bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOR_PAGES: Mapping[str, Mapping[str, Any]] = {"png": {"dpi": 160}}
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """A context in which matplotlib uses the style of the figures; it changes nothing outside the block."""
+    """Inside the `with` block, matplotlib uses the style of the figures. Outside it nothing changes."""
     with mpl.rc_context(fname=Path(__file__).with_name("paper.mplstyle")):
         yield
 
@@ -38,7 +38,7 @@ def new_figure(height: float) -> Figure:
 
 
 def save(figure: Figure, stem: Path, formats: Mapping[str, Mapping[str, Any]] = FORMATS) -> list[Path]:
-    """Write stem.png and stem.svg, without dates in the files."""
+    """Write a figure to one file per format, by default stem.png and stem.svg, without dates in the files."""
     paths = []
     for suffix, options in formats.items():
         buffer = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The numbers of a figure: a CSV row per curve, repeat and round, and a JSON file with all settings."""
+"""The numbers of a figure as a CSV file, and its settings and last numbers as a JSON file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Drawn = FigureResult | AttackFigureResult
 
 
 def to_csv(drawn: Drawn) -> str:
-    """All numbers of a figure, to ten digits."""
+    """All numbers of a figure as CSV text, with ten significant digits."""
     return csv_text(drawn.columns, drawn.records(), digits=".10g")
 
 
@@ -39,7 +39,7 @@ def _cell(value: Any, digits: str) -> Any:
 
 
 def to_json(drawn: Drawn, *, quick: bool) -> str:
-    """The JSON text: settings, seed, versions, the checksum of the data, and each curve's last numbers."""
+    """The settings, seed, versions and data checksums of a figure, and each curve's last numbers, as JSON."""
     figure = drawn.figure
     facts = {
         "figure": figure.name,
@@ -54,6 +54,6 @@ def to_json(drawn: Drawn, *, quick: bool) -> str:
 
 
 def provenance(drawn: Drawn) -> dict[str, Any]:
-    """Where the numbers come from: the checksum of the data, and the file that was run."""
+    """Where the numbers come from: the data set, its checksums, and the name of the figure."""
     data = drawn.figure.data
     return {"data": data.name, "data_sha256": dict(load_rows(data).sha256), "figure": drawn.figure.name}

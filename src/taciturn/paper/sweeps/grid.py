@@ -1,4 +1,4 @@
-"""Read the TOML file of a sweep: its points are all combinations of some settings.
+"""Read the TOML file of a sweep. The points of a sweep are all combinations of the values on its axes.
 
 [data] [graph] [problem] [run]    as in the file of a figure
 [method]                          method, penalty, dual_step, noise, as in a figure's curve
@@ -36,7 +36,7 @@ _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
 
 
 class SweepFile(spec.FigureTable):
-    """The content of a sweep's file. The settings of each point are checked separately."""
+    """The content of a sweep's file. The settings of each point are checked later, in `Figure`."""
 
     name: spec.FileStem
     title: str = ""
@@ -73,7 +73,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class SweepRow:
-    """One point: its settings, the results of its run, and whether it is on the Pareto front."""
+    """One point: its settings, the results of its run, and whether the point is on the Pareto front."""
 
     settings: Mapping[str, Any]
     numbers: Mapping[str, Any]
@@ -82,14 +82,14 @@ class SweepRow:
 
 @dataclass(frozen=True, eq=False)
 class SweepResult:
-    """A sweep and its results, in the order of its points."""
+    """A sweep and its results, one row per point, in the order of the points."""
 
     grid: Grid
     rows: tuple[SweepRow, ...]
 
     @property
     def front(self) -> list[SweepRow]:
-        """The Pareto front, by epsilon."""
+        """The points of the Pareto front, in the order of their epsilon."""
         return sorted((row for row in self.rows if row.on_front), key=lambda row: row.numbers["epsilon"])
 
 
@@ -104,7 +104,7 @@ def load_grid(path: Path) -> Grid:
 
 
 def read_grid(entries: Mapping[str, Any]) -> Grid:
-    """The sweep that a file's tables describe."""
+    """The sweep that the tables of a file describe."""
     try:
         stated = SweepFile.model_validate(entries)
     except ValidationError as error:
@@ -132,7 +132,7 @@ def _point(stated: SweepFile, settings: Mapping[str, Any]) -> SweepPoint:
 
 
 def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the axes' values, the last axis changing fastest.
+    """Every combination of the values on the axes. The value on the last axis changes fastest.
 
     >>> grid({"a": [1, 2], "b": ["x", "y"]})
     [{'a': 1, 'b': 'x'}, {'a': 1, 'b': 'y'}, {'a': 2, 'b': 'x'}, {'a': 2, 'b': 'y'}]
@@ -144,7 +144,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `table` with each setting put in its place; the tables on its path must exist.
+    """A copy of `table` in which each setting is at its path. The tables on the path must exist.
 
     >>> place_settings({"method": {"penalty": {"start": 0.5}}}, {"method.penalty.ratio": 1.04})
     {'method': {'penalty': {'start': 0.5, 'ratio': 1.04}}}
@@ -163,9 +163,9 @@ def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dic
 
 
 def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
-    """A mask of the Pareto front: no other point is better in one number and at least as good in the other.
+    """A mask of the Pareto front: no point is better in one number and at least as good in the other number.
 
-    Points without a finite cost are never on the front.
+    A point whose cost or loss is not finite is never on the front.
 
     >>> front([1.0, 2.0, 3.0, 2.0], [0.5, 0.3, 0.3, 0.4]).tolist()
     [True, True, False, False]
@@ -184,7 +184,7 @@ def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
 def run_each(
     run: Callable[[Any], Any], items: Sequence[Any], *, engine: str = "local", address: str | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """(index, run(item)) for all items, in the order in which they finish.
+    """(index, run(item)) for all items, in the order in which the runs finish.
 
     The engine "local" runs the items one after another in this process, "ray" runs them on a cluster. "auto"
     runs the first item in this process, measures its time, and chooses the engine for the other items.

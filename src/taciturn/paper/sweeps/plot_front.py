@@ -20,8 +20,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def plot_front(swept: SweepResult) -> Figure:
-    """The picture of a sweep. The first axis of the sweep determines the colour of a point and the second its
-    marker, if these axes have few enough values."""
+    """The picture of a sweep. The first axis of the sweep determines a point's colour, and the second axis
+    its marker, if the axis has at least two values and not too many."""
     figure = new_figure(3.2)
     axes = figure.subplots()
     colours, markers = _looks(swept, 0, COLOURS), _looks(swept, 1, MARKERS)
@@ -36,7 +36,7 @@ def plot_front(swept: SweepResult) -> Figure:
             alpha=1.0 if row.on_front else 0.45,
             markeredgewidth=0,
         )
-    if best := swept.front:  # a staircase: at an epsilon between two points, the cheaper point is the best
+    if best := swept.front:  # a staircase: between two points, the point with the smaller epsilon is the best
         epsilon, loss = zip(*map(_place, best), strict=True)
         axes.step(epsilon, loss, where="post", color=GREY, linewidth=0.9, zorder=1)
     levels = {row.numbers["optimal_loss"] for row in swept.rows}
@@ -62,7 +62,7 @@ def _place(row: SweepRow) -> tuple[float, float]:
 
 
 def _log_scale(axes: Axes) -> None:
-    """Use a logarithmic axis with ticks at powers of ten and at a few numbers between them."""
+    """Use a logarithmic x axis with ticks at 1, 2 and 5 times the powers of ten."""
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -70,7 +70,7 @@ def _log_scale(axes: Axes) -> None:
 
 
 def _looks(swept: SweepResult, axis: int, choices: tuple[str, ...]) -> dict[str, str]:
-    """A colour or a marker for every value of an axis; empty if the axis has one value, or too many."""
+    """A colour or a marker for every value on an axis; empty if there is one value, or too many values."""
     if axis >= len(swept.grid.axes):
         return {}
     values = list(dict.fromkeys(_value(swept, row, axis) for row in swept.rows))

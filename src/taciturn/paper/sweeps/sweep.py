@@ -1,4 +1,4 @@
-"""Run a sweep and write to a folder: a result per point, a table, and a plot of loss against epsilon."""
+"""Run a sweep. Write the result of each point, a table, and a plot of loss against epsilon to a folder."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ NUMBERS = (
 def run_sweep(
     grid: Grid, out: Path, *, engine: str = "auto", address: str | None = None, show: bool | None = None
 ) -> SweepResult:
-    """Run the points whose results are not in `out` yet, then write the table and the picture.
+    """Run the points whose results are not yet in `out`, then write the table and the picture.
 
     Parameters
     ----------
     engine : "local" runs one point after another; "ray" runs on a cluster, with one CPU per point; "auto"
-        runs the first point in this process, and the others on the cluster if that should be faster.
+        runs the first point in this process, and the other points on the cluster if that should be faster.
     address : the address of a running cluster; see `taciturn.runtime.ray.RayEngine`.
-    show : True shows the progress, False does not, None only on a terminal.
+    show : True shows the progress, False does not show it, None shows it only on a terminal.
     """
     paths = [out / "points" / f"{point.key}.json" for point in grid.points]
     found = {path: numbers for path in paths if (numbers := _read_point(path)) is not None}
@@ -52,7 +52,7 @@ def run_sweep(
 
 
 def _read_point(path: Path) -> dict[str, Any] | None:
-    """The stored result of a point; an unreadable file counts as missing."""
+    """The stored result of a point; None if the file is missing or cannot be used."""
     try:
         numbers = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -76,7 +76,7 @@ def _collect(grid: Grid, results: list[dict[str, Any]]) -> SweepResult:
 
 
 def write_sweep(swept: SweepResult, stem: Path) -> None:
-    """Write name.csv, name.json, name.png and name.svg. The JSON file has all settings of every point too."""
+    """Write stem.csv, stem.json, stem.png and stem.svg. The JSON file also has every point's settings."""
     axes, rows = swept.grid.axes, swept.rows
     records = [
         (*map(row.settings.get, axes), *map(row.numbers.get, NUMBERS), int(row.on_front)) for row in rows

@@ -7,5 +7,6 @@ sparse_kernel.py   sparse rows: damped Newton with conjugate gradients, four rep
 lanes.py           sparse rows times four models
 slopes.py          the losses that taciturn provides
 
-Only the kernels and the modules that they use import numba. The first solve of a small site loads them.
+Only the kernels and the modules that they use import numba. The first solve of a small site loads the
+kernels.
 """

@@ -25,13 +25,16 @@ Whole = NDArray[np.int64]
 
 _UP = 1.0 + 1e-9  # a factor larger than the relative rounding error of a norm and of m
 _STEPS = 60  # after this many Newton steps the general solver takes over
-_TRIALS = 60  # trial steps along one direction
-# Stop if the gradient has not halved for over _PATIENCE steps and is at most _NOISE times its error bound.
+_TRIALS = 60  # the most trial steps along one direction
+# Stop if the gradient's norm is <= _NOISE times its error bound, and did not halve in over _PATIENCE steps.
 _NOISE, _PATIENCE = 10.0, 3
 
 
 class Matrices(NamedTuple):
-    """One site's rows Z, their transpose, Z Z' (if rows < features), and space for a Cholesky factor."""
+    """One site's rows Z, their transpose, Z Z' (if rows < features), and memory for a Cholesky factor.
+
+    norm, far : max ||x|| and max |offset|.
+    """
 
     Z: Array
     Zt: Array
@@ -63,7 +66,7 @@ def add_gram(A: Array, Z: Array, weights: Array) -> None:
 
 @compiled
 def product(At: Array, v: Array, out: Array) -> None:
-    """out = A v, given At = A': adds the columns of A one after the other."""
+    """out = A v, given At = A'. The columns of A are added one after the other."""
     rows = len(out)
     for n in range(rows):
         out[n] = 0.0
@@ -144,7 +147,7 @@ def _step(
 def _minimise(
     law: LossCode, rows: Matrices, m: float, b: Array, f: Array, goal: float, work: Array, room: Array
 ) -> float:
-    """Replace f, the starting point, by the best model found; return a bound on the gradient's norm there."""
+    """Replace the starting point f by the best model found; return a bound on the gradient's norm at it."""
     count, d = rows.Z.shape
     z, u, s, t, h = work[0, :count], work[1, :count], work[2, :count], work[3, :count], work[4, :count]
     g, p, best = room[0], room[1], room[2]
@@ -202,11 +205,11 @@ def turn(Z: Array, Zt: Array) -> None:
 def minimise_sites(
     law: LossCode, Z: Array, offset: Array, first: Whole, facts: Array, b: Array, f: Array, bound: Array
 ) -> None:
-    """Solve all repeats of all sites. On entry f (sites, repeats, d) holds the starting points; on return,
-    the minimisers.
+    """Solve all repeats of all sites. On entry f (sites, repeats, d) holds the starting points; on return f
+    holds the minimisers.
 
-    Site i has the rows first[i] to first[i + 1] - 1 of Z and offset. facts[i] is: weight, max ||x||,
-    max |offset|, the most entries in a row, m, and the target for the gradient's norm. On return,
+    Site i has the rows first[i] to first[i + 1] - 1 of Z and offset. facts[i] is: weight, max ||x||, max
+    |offset|, the largest number of entries in a row, m, and the target for the gradient's norm. On return,
     bound (sites, repeats) holds upper bounds on the norms of the gradients.
     """
     sites, repeats, d = f.shape
@@ -240,7 +243,7 @@ def measure_sites(
     losses: Array,
     qualities: Array,
 ) -> None:
-    """Fill losses (sites, repeats) with mean losses at f; qualities with accuracies or absolute errors."""
+    """Fill `losses` with the mean losses at f, and `qualities` with accuracies or mean absolute errors."""
     sites, repeats, d = f.shape
     z, turned = np.empty(most_rows(first)), np.empty(most_rows(first) * d)
     for i in range(sites):

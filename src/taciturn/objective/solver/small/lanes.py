@@ -20,7 +20,8 @@ LANES = 4
 class SparseRows(NamedTuple):
     """One site's rows in CSR form; row n has the entries pointers[n] to pointers[n + 1] - 1.
 
-    Columns and pointers are unsigned, so that numba need not check for negative indices.
+    Columns and pointers are unsigned, so that numba need not check for negative indices. `norm` and `far` are
+    max ||x|| and max |offset|.
     """
 
     entries: Array
@@ -95,7 +96,7 @@ def margins(rows: SparseRows, F: Array, z: Array) -> None:
 
 @compiled
 def dots(A: Array, B: Array, out: Array) -> None:
-    """out[lane] = the dot product of this lane of A and of B, summed from the first row to the last."""
+    """out[lane] = A[:, lane] . B[:, lane] for every lane, summed from the first row to the last."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for i in range(len(A)):
         a += A[i, 0] * B[i, 0]
@@ -115,7 +116,7 @@ def add_scaled(out: Array, by: Array, A: Array) -> None:
 
 @compiled
 def fill_lanes(models: Array, first: int, out: Array) -> None:
-    """Fill out (d, lanes) with models first, first + 1, ...; model `first` also fills the lanes left over."""
+    """Fill out (d, lanes) with models first, first + 1, ...; lanes after the last model get model `first`."""
     for r in range(LANES):
         model = models[first + r] if first + r < len(models) else models[first]
         for j in range(len(out)):

@@ -1,4 +1,4 @@
-"""Pack: the rows of many small sites in a few large arrays for the kernels; the sites keep views of them."""
+"""Pack: the rows of many small sites in a few large arrays for the kernels. The sites keep views of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Pack:
     """The rows of many sites, one site after the other. Site i has the rows first[i] to first[i + 1] - 1.
 
     arrays : the rows as the kernels take them: one dense array; or entries, columns and row pointers (CSR).
-    facts : one row per site: its weight, max ||x||, max |offset|, and the most entries in a row.
+    facts : one row per site: weight, max ||x||, max |offset|, and the largest number of entries in a row.
     strong : (sites,), the strong convexity constant of each objective.
     """
 
@@ -122,7 +122,7 @@ def _csr(rows: Rows) -> sparse.csr_array:
 
 
 def _join(pieces: list[Any]) -> Any:
-    """The pieces as one read-only array; not copied if they are consecutive views of one array already."""
+    """The pieces as one read-only array, without a copy if they are consecutive views of one array."""
     whole = pieces[0] if len(pieces) == 1 else pieces[0].base
     found = whole is not None and _consecutive(pieces, whole)
     joined = whole.view() if found else np.concatenate(pieces)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Form = Literal["dense", "sparse"]
 
 MOST_WORK = 220_000
-"""The largest k^2 (rows + 2 k) of a small dense site, k = min(rows, features): the cost of a Newton step."""
+"""The largest cost of a Newton step, k^2 (rows + 2 k) with k = min(rows, features), of a small dense site."""
 MOST_ENTRIES = 50_000
 """The largest number of entries, rows times features, of a small dense site."""
 MOST_STORED = 8_192
@@ -33,7 +33,11 @@ MOST_FEATURES = 2_048
 
 
 def small_form(objective: Objective) -> Form | None:
-    """The kernel for a site; None for a large site, or one with a user's own loss or regulariser."""
+    """Which kernel solves a site; None for the general solver.
+
+    The general solver is for large sites, rows of different weights, squared losses, and losses or
+    regularisers that a user wrote.
+    """
     if len(objective.parts) != 1 or type(objective.regularizer) is not L2 or _code(objective.loss) is None:
         return None
     rows = objective.parts[0].rows
@@ -60,7 +64,7 @@ def is_small_size(rows: int, dimension: int) -> bool:
 
 
 def loss_code(loss: Loss) -> LossCode:
-    """One of taciturn's own losses in the form that the kernels take."""
+    """A loss that the kernels know, as numbers that the kernels can read."""
     from .slopes import LossCode  # imported here, because it loads numba, which is slow
 
     code, width = _code(loss), getattr(loss, "h", getattr(loss, "scale", 1.0))
@@ -70,6 +74,6 @@ def loss_code(loss: Loss) -> LossCode:
 
 
 def _code(loss: Loss) -> int | None:
-    """The kernels' number for a loss; None for a user's loss, even a subclass of one of our losses."""
+    """The number of a loss in the kernels; None for other losses, also for subclasses of these losses."""
     kinds = (Logistic, SmoothHinge, LogCosh)
     return kinds.index(type(loss)) if type(loss) in kinds else None

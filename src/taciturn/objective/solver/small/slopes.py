@@ -1,4 +1,4 @@
-"""Compiled values, slopes and curvatures of taciturn's own losses, for many margins z at once."""
+"""Compiled values, slopes and curvatures of three losses of taciturn, for many margins z at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FAR = 700.0  # exp(-700) is not subnormal
 
 
 class LossCode(NamedTuple):
-    """A loss with |L'| <= 1 as numbers: its code, its h or scale (`width`), c1 (`bend`), and `shift`."""
+    """A loss with |L'| <= 1 as numbers: `code` is its kind, `width` its h or scale, and `bend` its c1."""
 
     code: int
     width: float
@@ -88,7 +88,7 @@ def gradient_doubt(
 ) -> float:
     """An upper bound on the rounding error of a gradient, derived in `rounding.py`.
 
-    sizes : weight, max ||x||, max |offset|, and the most entries in a row plus one.
+    sizes : weight, max ||x||, max |offset|, and the largest number of entries in a row plus one.
     count, length, pull : the number of rows, ||f||, and ||b||.
     """
     weight, norm, far, wide = sizes

@@ -2,10 +2,10 @@
 
     minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
 
-Conjugate gradients that stop early still give a descent direction. The step length comes from the line
+If conjugate gradients stop early, they still give a descent direction. The step length comes from the line
 search of `newton.py`, which uses only slopes and guarantees that phi decreases. The first directions are
 approximate; the faster the gradient decreases, the more exact the next direction is. Each repeat has a lane,
-one column of the arrays; a lane that is done keeps its model while the other lanes continue.
+which is one column of the arrays. A lane that is done keeps its model while the other lanes continue.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .slopes import LossCode, curvatures, gradient_doubt, mean_quality, slopes, 
 
 _UP = 1.0 + 1e-9  # a factor larger than the relative rounding error of a norm and of m
 _STEPS = 60  # after this many Newton steps the general solver takes over
-_TRIALS = 60  # trial steps along one direction
+_TRIALS = 60  # the most trial steps along one direction
 _PRODUCTS = 150  # the most products with the Hessian for one direction
-# Stop if the gradient has not halved for over _PATIENCE steps and is at most _NOISE times its error bound.
+# Stop if the gradient's norm is <= _NOISE times its error bound, and did not halve in over _PATIENCE steps.
 _NOISE, _PATIENCE = 10.0, 3
 _LOOSE = 0.1  # the largest ||H p + g|| / ||g|| that is allowed for a direction p
 
@@ -33,7 +33,7 @@ _LOOSE = 0.1  # the largest ||H p + g|| / ||g|| that is allowed for a direction 
 def _directions(
     rows: SparseRows, m: float, h: Array, G: Array, need: Array, P: Array, u: Array, room: Array, work: Array
 ) -> None:
-    """Compute P ~ -H^-1 G with ||H P + G||^2 <= need in every lane, and u = Z P; h: the rows' curvatures."""
+    """Compute P ~ -H^-1 G with ||H P + G||^2 <= need in every lane, and u = Z P; h has the row curvatures."""
     Q, left, HQ, y, v = room[0], room[1], room[2], work[0], work[1]
     rest, new, bend, by = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
     P[:] = 0.0
@@ -82,8 +82,8 @@ def _steps(
     work: Array,
     at: Array,
 ) -> None:
-    """Set at[lane] to a step length that decreases phi, as `kernel._step` does; to 0 if a is not positive
-    (the lane's column of P is then not a descent direction)."""
+    """Set at[lane] to a step length that decreases phi, as `kernel._step` does. Set it to 0 if a[lane] is not
+    positive: then the lane's column of P is not a descent direction."""
     t, s = work[0], work[1]
     low, high, size, slope = np.zeros(LANES), np.full(LANES, np.inf), np.empty(LANES), np.empty(LANES)
     open_ = a > 0.0
@@ -157,8 +157,8 @@ def _move(
 def _minimise(
     law: LossCode, rows: SparseRows, m: float, B: Array, F: Array, goal: float, bound: Array
 ) -> None:
-    """Minimise phi in every lane. On entry F (d, lanes) holds the starting points; on return, the best models
-    found. bound[lane] is an upper bound on the gradient's norm at that model."""
+    """Minimise phi in every lane. On entry F (d, lanes) holds the starting points; on return F holds the best
+    models found. bound[lane] is an upper bound on the gradient's norm at the lane's model."""
     d, count = len(F), len(rows.pointers) - 1
     sizes = rows.weight, rows.norm, rows.far, rows.width + 1.0
     room, work, best = np.zeros((5, d, LANES)), np.zeros((6, count, LANES)), F.copy()
@@ -209,7 +209,7 @@ def minimise_sparse_sites(
     f: Array,
     bound: Array,
 ) -> None:
-    """Solve all repeats of all sites, like `kernel.minimise_sites`. Row n begins at entry pointers[n]."""
+    """Solve all repeats of all sites, as `kernel.minimise_sites` does. Row n begins at entry pointers[n]."""
     sites, repeats, d = f.shape
     F, B, bounds = np.empty((d, LANES)), np.empty((d, LANES)), np.empty(LANES)
     for i in range(sites):
@@ -240,7 +240,7 @@ def measure_sparse_sites(
     losses: Array,
     qualities: Array,
 ) -> None:
-    """Fill losses (sites, repeats) with mean losses at f; qualities with accuracies or absolute errors."""
+    """Fill `losses` with the mean losses at f, and `qualities` with accuracies or mean absolute errors."""
     sites, repeats, d = f.shape
     F = np.empty((d, LANES))
     for i in range(sites):
