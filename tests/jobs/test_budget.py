@@ -35,7 +35,7 @@ def test_jobs_share_a_budget_and_the_one_that_would_pass_it_is_refused(job, tmp_
     capsys.readouterr()
     assert run(["budget", "show", str(tmp_path / "all.sqlite")]) == 0
     told = capsys.readouterr().out
-    assert "PrivateLogisticRegression: epsilon = " in told and "Note the head elsewhere" in told
+    assert "PrivateLogisticRegression: epsilon = " in told and "Note the head in another place" in told
     assert run(["budget", "show", str(tmp_path / "all.sqlite"), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["spent"] >= done.budget.spent and facts["left"] <= done.budget.left

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. One file per command; importing the file adds the command."""
+"""The command line: parse options, call the library, print. To import a command's file adds the command."""
 
 from importlib import import_module
 

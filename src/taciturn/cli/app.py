@@ -1,6 +1,6 @@
-"""taciturn: one command for each task. `ExitCode` in core/errors.py lists the exit codes.
+"""The command `taciturn`, with one subcommand for each task. `ExitCode` in core/errors.py has the exit codes.
 
-Commands import what they need when they are called, so that `taciturn --help` answers at once.
+A subcommand imports what it needs when it is called, so that `taciturn --help` answers at once.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """The options before the command."""
+    """The options that are given before the command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line, and end the process with its exit code."""
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command. An error is printed as one line on stderr; with --debug, as a traceback."""
+    """Run one command. An error is printed as one line on stderr; with --debug, a traceback is printed."""
     debug = "--debug" in arguments
     rest = [argument for argument in arguments if argument != "--debug"]  # --debug may be anywhere
     try:
@@ -71,12 +71,12 @@ def run(arguments: Sequence[str]) -> int:
 
 @lru_cache(maxsize=1)
 def _commands(*registered: object) -> Any:
-    """The parser of all commands, built once, because one process may run many commands."""
+    """The parser of all commands. It is built only once, although a process may run many commands."""
     return typer.main.get_command(app)
 
 
 def _line(error: Exception) -> str:
-    """The text of an error, with the name of its file."""
+    """The text of an error as one line. An error of the operating system names the file."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return one_line(f"{error.filename}: {error.strerror}")
     return str(error) if isinstance(error, TaciturnError) else one_line(error)

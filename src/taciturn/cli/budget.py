@@ -1,4 +1,4 @@
-"""`taciturn budget show ledger.sqlite`: show the cost of all runs on the same records, and what is left."""
+"""`taciturn budget show ledger.sqlite`: show the cost of all runs on the same records, and the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..privacy.ledger.budget_file import BudgetRun
 
 group = typer.Typer(
-    help="Budgets over several runs on the same records.", no_args_is_help=True, rich_markup_mode=None
+    help="Show a budget for several runs on the same records.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(group, name="budget")
 
@@ -25,7 +25,7 @@ def show(
     file: Annotated[Path, typer.Argument(help="The budget file.")],
     as_json: AsJson = False,
 ) -> None:
-    """Verify a budget file and show its runs and what is left."""
+    """Verify a budget file, and show its runs and what is left of the budget."""
     from ..core.formatting import format_at_least, format_cost, format_given
     from ..privacy.ledger.budget import Budget, describe_run
 
@@ -43,8 +43,8 @@ def show(
     typer.echo(f"  left   {left} for one more run")
     for number, run in enumerate(found.runs, 1):
         typer.echo(f"  {number:>3}. {run.time}  {run.what}: {describe_run(run)}")
-    typer.echo(f"Head: {found.head.rows} rows, {found.head.digest}. Note the head elsewhere: an older copy")
-    typer.echo("of the file lacks later charges, and only the noted head reveals that.")
+    typer.echo(f"Head: {found.head.rows} rows, {found.head.digest}. Note the head in another place: if")
+    typer.echo("an older copy replaces this file, later charges are lost, and only the note reveals it.")
 
 
 def _run(run: BudgetRun) -> dict[str, Any]:

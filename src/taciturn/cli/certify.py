@@ -1,4 +1,4 @@
-"""`taciturn certify`: compute the cost of a run with given settings, and write its certificate."""
+"""`taciturn certify`: compute the privacy cost of a run with given settings, and write its certificate."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ def certify(
         Path | None,
         typer.Argument(
             help="A file to verify, as with `taciturn verify`. "
-            "If you give a file, --delta is the only setting allowed."
+            "With a file, --delta is the only setting that you may give."
         ),
     ] = None,
     method: Annotated[
         Literal["penalty", "dual", "primal", "masked"] | None,
-        typer.Option(help="Where noise is added; penalty by default."),
+        typer.Option(help="Where the sites add noise; penalty by default."),
     ] = None,
-    noise: Annotated[Literal["norm", "gaussian", "none"] | None, typer.Option(help="Kind of noise.")] = None,
-    C: Annotated[float | None, typer.Option("--C", help="Weight of the loss.")] = None,
+    noise: Annotated[
+        Literal["norm", "gaussian", "none"] | None, typer.Option(help="The kind of noise.")
+    ] = None,
+    C: Annotated[float | None, typer.Option("--C", help="The weight of the loss.")] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Number of records at the site; for masked: at each site.")
+        int | None, typer.Option(help="The number of records at the site. For masked: at each site.")
     ] = None,
-    degree: Annotated[int | None, typer.Option(help="Number of neighbours of the site.")] = None,
+    degree: Annotated[int | None, typer.Option(help="The number of neighbours of the site.")] = None,
     penalty: Annotated[float | None, typer.Option(help="The penalty eta in round 1.")] = None,
     penalty_ratio: Annotated[float | None, typer.Option(help="eta grows by this factor each round.")] = None,
     rate: Annotated[float | None, typer.Option(help="The rate alpha of norm noise in round 1.")] = None,
@@ -49,8 +51,8 @@ def certify(
         float | None, typer.Option(help="The standard deviation sigma of Gaussian noise in round 1.")
     ] = None,
     std_ratio: Annotated[float | None, typer.Option(help="sigma grows by this factor each round.")] = None,
-    dimension: Annotated[int | None, typer.Option(help="Number of coefficients.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Number of rounds.")] = None,
+    dimension: Annotated[int | None, typer.Option(help="The number of coefficients.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="The number of rounds.")] = None,
     delta: Annotated[float | None, typer.Option(help="The probability delta; 1e-5 by default.")] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="For masked: the budget that determines the noise.")
@@ -58,31 +60,33 @@ def certify(
     colluding: Annotated[
         int | None, typer.Option(min=0, help="For masked: how many other sites may collude.")
     ] = None,
-    dual_step: Annotated[float | None, typer.Option(help="Dual step theta; by default --penalty.")] = None,
+    dual_step: Annotated[
+        float | None, typer.Option(help="The dual step theta; --penalty by default.")
+    ] = None,
     loss: Annotated[LossName | None, typer.Option(help="The loss; logistic by default.")] = None,
-    regularization: Annotated[float | None, typer.Option(help="Weight rho of the regulariser.")] = None,
-    sites: Annotated[int | None, typer.Option(help="Number of sites; by default degree + 1.")] = None,
+    regularization: Annotated[float | None, typer.Option(help="The weight rho of the regulariser.")] = None,
+    sites: Annotated[int | None, typer.Option(help="The number of sites; degree + 1 by default.")] = None,
     outputs: Annotated[
-        int | None, typer.Option(help="Number of models trained at once: K for one-vs-rest with K classes.")
+        int | None, typer.Option(help="The number of models in one run: K for one-vs-rest with K classes.")
     ] = None,
     tol: Annotated[
-        float | None, typer.Option(help="Largest distance of a solved vector from the exact minimiser.")
+        float | None, typer.Option(help="The largest distance of a solution from the exact minimiser.")
     ] = None,
-    output_rate: Annotated[float | None, typer.Option(help="Rate of norm noise on the output.")] = None,
+    output_rate: Annotated[float | None, typer.Option(help="The rate of norm noise on the output.")] = None,
     output_std: Annotated[
-        float | None, typer.Option(help="Standard deviation of Gaussian noise on the output.")
+        float | None, typer.Option(help="The standard deviation of Gaussian noise on the output.")
     ] = None,
     out: Out = None,
     registry: Registry = None,
     card: Card = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute what a run with these settings would cost. To check an existing run use `taciturn verify`.
+    """Compute the privacy cost of a run with these settings. To check an existing run, use `taciturn verify`.
 
     `--method masked` needs --sites, --samples (of each site), --dimension, --epsilon and --colluding;
     --rounds is optional.
 
-    Printed numbers are rounded; the certificate (--out) has all digits.
+    The printed numbers are rounded; the certificate (--out) has all digits.
     """
     given = {name: context.params[name] for name in context.params if name not in _WRITTEN}
     given = {name: value for name, value in given.items() if value is not None}
@@ -95,7 +99,7 @@ def certify(
         return
     if settings := [name for name in given if name != "delta"]:
         raise typer.BadParameter(
-            f"a certificate already contains the settings; leave out {_option(settings[0])}."
+            f"a file to verify already contains the settings; leave out {_option(settings[0])}."
         )
     verify(file, delta=delta, **written)
     if not as_json:
@@ -121,15 +125,15 @@ _BY_NOISE = {
     "none": (),
 }
 _REASONS = {
-    "dual": "dual perturbation has one constant penalty, which is also its dual step",
-    "masked": "its noise follows from --epsilon",
+    "dual": "dual perturbation has one constant penalty, which is also the dual step",
+    "masked": "the noise of a masked run follows from --epsilon",
     "none": "these options need --noise norm or gaussian",
 }
 _ONLY_MASKED = ("epsilon", "colluding")
 
 
 def _check(given: dict[str, Any]) -> None:
-    """Raise if an option that the method needs is missing, or if a given option has no effect."""
+    """Raise an error if an option that the method needs is missing, or if a given option has no effect."""
     method, noise = given.get("method", "penalty"), given.get("noise", "")
     needed = _NEEDED.get(method, _NEEDED["penalty"])
     noises = _BY_NOISE if "noise" in needed else {}
@@ -159,7 +163,7 @@ def _option(name: str) -> str:
 
 
 def _masked(given: dict[str, Any]) -> Certificate:
-    """The certificate of masked sums: sites of equal size, masks between all pairs; softmax if K > 1."""
+    """The certificate of a masked run with sites of equal size and masks between all pairs of sites."""
     from ..graph import Graph
     from ..planning.plan import plan
 
@@ -171,7 +175,7 @@ def _masked(given: dict[str, Any]) -> Certificate:
 
 
 def _perturbed(given: dict[str, Any]) -> Certificate:
-    """The certificate of one site, whose cost does not depend on the schedules of the other sites."""
+    """The certificate of one site. The cost of a site does not depend on the schedules of the other sites."""
     from ..methods.admm.prepared import PreparedADMM
     from ..methods.base import Network
     from ..privacy.marks import PLANNED
@@ -212,7 +216,7 @@ def _method(given: dict[str, Any]) -> Method:
 
 
 def _noise(given: dict[str, Any], rate: str, std: str) -> NormNoise | GaussianNoise | None:
-    """The noise whose rate or standard deviation was given; at most one of the two was."""
+    """The noise with the given rate or standard deviation; None if neither was given."""
     from ..privacy.noise import GaussianNoise, NormNoise
 
     if rate in given:

@@ -1,4 +1,4 @@
-"""`taciturn data NAME`: download a public data set once, verify it, and describe it."""
+"""`taciturn data NAME`: download a public data set once, verify its files, and describe it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .options import AsJson
 def show(
     name: Annotated[Literal["adult", "credit", "support"], typer.Argument(help="The name of the data set.")],
     offline: Annotated[
-        bool, typer.Option("--offline", help="Do not download; use only files on this machine.")
+        bool, typer.Option("--offline", help="Do not download files; use only files on this machine.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch and verify a public data set."""
+    """Download and verify a public data set."""
     from .. import data
 
     load = {"adult": data.load_adult, "credit": data.load_credit, "support": data.load_support}

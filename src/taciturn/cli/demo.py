@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
 @app.command("demo")
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the report and the certificate.")] = Path(
+    out: Annotated[Path, typer.Option(help="The folder for the report and the certificate.")] = Path(
         "taciturn-demo"
     ),
     data: Annotated[
         Literal["auto", "adult", "breast-cancer"],
-        typer.Option(help="auto: Adult if it can be downloaded, else breast-cancer."),
+        typer.Option(help="The data set. auto: Adult if it is available, else breast-cancer."),
     ] = "auto",
 ) -> None:
     """Compare ways to train a model across five sites.
 
-    The ways are: without privacy, each site alone, trusting no other site, and trusting all but one.
+    The ways are: without privacy; each site alone; with noise that protects a site even if all other sites
+    collude; and with noise that protects a site if at most one other site is curious.
     """
     from ..core.progress import progress
     from ..paper.demo.comparison import compare, count_choices
@@ -36,7 +37,7 @@ def demo(
     from ..privacy.certificate.summary import five_lines
 
     task = find_task(data)
-    say(f"{task.about} They may not share it.\n")
+    say(f"{task.about} The sites may not share their rows.\n")
     choices = []
     with progress(count_choices(task), "models") as step:
         for choice in compare(task):
@@ -46,7 +47,7 @@ def demo(
     title = f"five sites, delta = {task.delta:g}; loss and accuracy on held-out rows"
     columns = ("choice", "epsilon", "if all collude", "loss", "accuracy")
     show_table(title, map(_row, shown), columns, left=("choice",))
-    say("\nThe certificate of the last row, in five lines:\n")
+    say("\nThe certificate of the model in the last row, in five lines:\n")
     certificate = cast("Certificate", shown[-1].certificate)
     for line in five_lines(certificate):
         say(f"  {line}")
@@ -66,7 +67,7 @@ def _row(choice: Choice) -> list[str]:
 
 
 def _write(task: Task, choices: list[Choice], stated: Certificate, out: Path) -> dict[str, Path]:
-    """The picture, and the report and the certificate of the last choice."""
+    """Write the picture of all choices, and the report and the certificate of one; return the paths."""
     from ..paper.demo.comparison import draw
     from ..report import Illustration, KeyNumber, from_certificates, write
 

@@ -1,4 +1,4 @@
-"""Parts that several commands share: options, losses by name, checks of numbers, and tables."""
+"""What several commands use: options, losses by name, usage errors, and tables."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..core.errors import ParameterError
 if TYPE_CHECKING:
     from ..objective import losses
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 LossName = Literal["logistic", "smooth-hinge", "log-cosh"]
 
 
 def make_loss(name: str | None) -> losses.Loss:
-    """The shipped loss of that name, with its default parameters; the logistic loss if `name` is None."""
+    """The shipped loss `name`, with its default parameters; the logistic loss if `name` is None."""
     from ..objective.losses import SHIPPED
 
     return SHIPPED[name or "logistic"]()
@@ -26,7 +26,7 @@ def make_loss(name: str | None) -> losses.Loss:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn a ParameterError into a usage error (exit code 2): the user gave the parameter as an option."""
+    """Turn a ParameterError into a usage error (exit code 2), because the value came from an option."""
     try:
         yield
     except ParameterError as error:
@@ -36,7 +36,7 @@ def usage_errors() -> Iterator[None]:
 def show_table(
     title: str, rows: Iterable[Sequence[str]], columns: Sequence[str] = (), *, left: Sequence[str] = ()
 ) -> None:
-    """Print a table; columns are right-aligned unless in `left`. Without `columns` it has no header."""
+    """Print a table. Columns in `left` are left-aligned. Without `columns` the table has no header."""
     from rich.console import Console
     from rich.table import Table
 

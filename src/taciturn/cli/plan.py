@@ -1,4 +1,4 @@
-"""`taciturn plan`: from a budget to a method, rounds and noise whose certificate stays within it."""
+"""`taciturn plan`: choose a method, rounds and noise whose certificate stays within a budget."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 
 @app.command("plan")
 def plan(
-    epsilon: Annotated[str, typer.Option(help="The budget: one number, or one per site, e.g. 1,1,0.5")],
-    samples: Annotated[
-        str, typer.Option(help="Records (or persons) per site: one number, or one per site, e.g. 9044,300")
+    epsilon: Annotated[
+        str, typer.Option(help="The budget: one number for all sites, or one per site, e.g. 1,1,0.5")
     ],
-    sites: Annotated[int, typer.Option(min=2, help="Number of sites.")],
-    dimension: Annotated[int, typer.Option(min=1, help="Number of coefficients, including the intercept.")],
-    delta: Annotated[float, typer.Option(help="The probability delta; 0 for a pure budget.")] = 1e-5,
+    samples: Annotated[
+        str, typer.Option(help="Records or persons at each site: one number, or one per site, e.g. 9044,300")
+    ],
+    sites: Annotated[int, typer.Option(min=2, help="The number of sites.")],
+    dimension: Annotated[int, typer.Option(min=1, help="The number of coefficients, with the intercept.")],
+    delta: Annotated[
+        float, typer.Option(help="The probability delta; 0 for pure differential privacy.")
+    ] = 1e-5,
     large_delta: Annotated[
-        bool, typer.Option("--large-delta", help="Allow a delta above 1 / (number of records).")
+        bool, typer.Option("--large-delta", help="Allow a delta above 1 / (number of records or persons).")
     ] = False,
     graph: Annotated[
         Literal["complete", "ring", "star", "path"], typer.Option(help="Which sites exchange messages.")
@@ -35,26 +39,26 @@ def plan(
         int | None, typer.Option(min=0, help="How many other sites may collude; by default all of them.")
     ] = None,
     C: Annotated[
-        float | None, typer.Option("--C", help="Weight of the loss; by default chosen by the planner.")
+        float | None, typer.Option("--C", help="The weight of the loss; the planner chooses by default.")
     ] = None,
     regularization: Annotated[
-        float | None, typer.Option(help="Weight rho of the regulariser; by default chosen by the planner.")
+        float | None, typer.Option(help="The weight rho of the regulariser; the planner chooses by default.")
     ] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="The exact number of rounds.")] = None,
     max_rounds: Annotated[int | None, typer.Option(min=1, help="The largest number of rounds.")] = None,
-    noise: Annotated[Literal["best", "gaussian", "norm"], typer.Option(help="Kind of noise.")] = "best",
+    noise: Annotated[Literal["best", "gaussian", "norm"], typer.Option(help="The kind of noise.")] = "best",
     loss: Annotated[LossName, typer.Option(help="The loss.")] = "logistic",
     unit: Annotated[
         Literal["record", "person"],
         typer.Option(help="What the guarantee protects: one record, or all records of one person."),
     ] = "record",
     outputs: Annotated[
-        int, typer.Option(min=1, help="Number of models trained at once: K for one-vs-rest with K classes.")
+        int, typer.Option(min=1, help="The number of models in one run: K for one-vs-rest with K classes.")
     ] = 1,
     whiten: Annotated[
         bool | None,
         typer.Option(
-            "--whiten/--no-whiten", help="Whiten the rows first, with noisy second moments of all rows."
+            "--whiten/--no-whiten", help="First whiten the rows, with noisy second moments of all rows."
         ),
     ] = None,
     schema: Annotated[
@@ -63,16 +67,18 @@ def plan(
     ] = None,
     effort: Annotated[
         Literal["quick", "full"] | None,
-        typer.Option(help="quick uses a formula; full, the default, also makes trial runs."),
+        typer.Option(help="quick uses only a formula; full, the default, also makes trial runs."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the synthetic rows; 0 by default.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="The seed of the synthetic rows; 0 by default.")
+    ] = None,
     toml: Annotated[
         Path | None,
         typer.Option(help="Write starter files to this folder: train.toml, job.toml and one file per site."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose a method, rounds and noise for a privacy budget. It uses public numbers only."""
+    """Choose a method, rounds and noise for a privacy budget. The planner uses only public numbers."""
     from .. import Graph
     from ..planning.plan import plan as make_plan
 
@@ -127,7 +133,7 @@ def _schema(file: Path) -> Any:
     try:
         return Schema.from_dict(json.loads(file.read_text(encoding="utf-8")))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"{file.name} is not a schema: not valid JSON.") from error
+        raise DataError(f"{file.name} is not a schema: it is not valid JSON.") from error
 
 
 def _show(found: Plan) -> None:
@@ -135,7 +141,7 @@ def _show(found: Plan) -> None:
     if found.tried:
         columns = ("rounds", "pull", "growth", "noise tilt", "noise", "forecast", "loss", "no privacy")
         rows = (_trial(tried, found.baseline) for tried in found.tried[:6])
-        show_table("Best schedules tried, with the loss of the released average", rows, columns)
+        show_table("The best schedules of the trial runs; loss: of the released average", rows, columns)
     say(found.sentence())
 
 

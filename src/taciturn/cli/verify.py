@@ -1,4 +1,4 @@
-"""`taciturn verify`: check that the numbers of a certificate or of a run folder follow from its facts."""
+"""`taciturn verify`: check that the numbers of a certificate or of a run follow from the stated facts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def verify(
         typer.Option(help="For a ledger: the probability delta; by default the delta of its budget."),
     ] = None,
     authority: Annotated[
-        Path | None, typer.Option(help="The certificate of the network's authority, for signed files.")
+        Path | None, typer.Option(help="For a signed file: the certificate of the network's authority.")
     ] = None,
     out: Out = None,
     registry: Registry = None,
@@ -46,11 +46,12 @@ def verify(
 ) -> None:
     """Verify a certificate, a ledger or the folder of a run.
 
-    The command recomputes all numbers from the stated facts. For a ledger, for example of an interrupted
-    run, it certifies what was charged. In the folder of a run it checks model, certificate, ledger and trace
-    against each other. A signed statement or proof of a site needs --authority.
+    The command recomputes all numbers from the stated facts. For a ledger, for example the ledger of an
+    interrupted run, the command computes a certificate for what was charged. In the folder of a run, the
+    command checks that model, certificate, ledger and trace agree. A signed statement or proof of a site
+    needs --authority.
 
-    Printed numbers are rounded; the certificate (--out) has all digits.
+    The printed numbers are rounded; the certificate (--out) has all digits.
     """
     if file.name.startswith(_SIGNED) and file.suffix == ".json":
         _verify_signed(file, authority, delta=delta, out=out, registry=registry, card=card)
@@ -69,7 +70,7 @@ def _verify_signed(file: Path, authority: Path | None, **given: Any) -> None:
 
     for name, value in given.items():
         if value is not None:
-            raise typer.BadParameter(f"--{name} has no effect on a signed file; leave it out.")
+            raise typer.BadParameter(f"--{name} has no effect on a signed file; leave out this option.")
     if authority is None:
         raise typer.BadParameter(
             f"{file.name} is signed: name the certificate of the network's authority with --authority."
@@ -79,7 +80,7 @@ def _verify_signed(file: Path, authority: Path | None, **given: Any) -> None:
 
 
 def _read(file: Path, delta: float | None) -> tuple[Certificate, list[str]]:
-    """The certificate of a file, and a line for each further check that passed."""
+    """The certificate of a file, and, for the folder of a run, a line for each check that passed."""
     from ..core.errors import CertificateError
     from ..jobs.verify_run import verify_run
     from ..privacy.certificate.certificate import Certificate
@@ -99,7 +100,7 @@ def _read(file: Path, delta: float | None) -> tuple[Certificate, list[str]]:
 
 
 def _certify_ledger(file: Path, delta: float | None) -> Certificate:
-    """Certify at the given delta; by default at the largest delta of the sites' budgets, or 1e-5."""
+    """Certify a ledger at the given delta, or else at the largest delta of the sites' budgets, or at 1e-5."""
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.ledger.disk import SqliteLedger
     from ..sites.rounds.store import is_site_file, read_ledger
@@ -128,7 +129,7 @@ def report(
     card: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the requested files and print the figures. `file` is the verified file, if there is one."""
+    """Write the requested files and print the costs. `file` is the verified file, if there is one."""
     write_documents(certificate, file, registry=registry, card=card)
     if out is not None:
         out.write_text(certificate.to_json(), encoding="utf-8")
@@ -139,7 +140,7 @@ def report(
 
 
 def rounded(value: float) -> float | None:
-    """A cost as it is shown everywhere; None for infinity."""
+    """A cost, rounded as in all texts; None for an infinite cost."""
     from ..core.formatting import format_cost
 
     return float(format_cost(value)) if math.isfinite(value) else None
@@ -168,23 +169,23 @@ def _show(certificate: Certificate, *, verified: bool) -> None:
     columns = ("bound", "epsilon", "delta")
     show_table("Worst site, all rounds", _lines(certificate), columns, left=("bound",))
     if not certificate.against and not _theorem_applies(certificate):
-        say("The paper's theorem does not apply here: see its conditions in the certificate.")
+        say("The paper's theorem does not apply to this run: the certificate states the conditions.")
     say(certificate.statement())
     if verified:
         say("Verified: every number follows from the facts in the file.")
         for note in certificate.notes:
-            say(f"{note} This version of taciturn worded the sentence above.")
+            say(f"{note} The statement above is in the words of this version of taciturn.")
 
 
 def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
-    """(bound, epsilon, delta), one for each line of the table."""
+    """(bound, epsilon, delta) for each line of the table."""
     from ..core.formatting import format_cost, format_delta
     from ..privacy.certificate.masked_words import lines
 
     delta, others = format_delta(certificate.delta), certificate.run.sites - 1
     names = {0: "no site colludes", others: "all other sites collude: masks do not help"}
     rows = [
-        (names.get(c, f"{c} of {others} others collude"), certificate.epsilon_against(c), delta)
+        (names.get(c, f"{c} of {others} other sites collude"), certificate.epsilon_against(c), delta)
         for c in (lines(certificate) if certificate.against else ())
     ] or [
         ("the paper's Theorem 3", certificate.paper_epsilon, "0"),
@@ -199,7 +200,7 @@ def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
 def write_documents(
     certificate: Certificate, file: Path | None, *, registry: Path | None, card: Path | None
 ) -> None:
-    """Write the requested documents; a model beside the certificate gives the label and the columns."""
+    """Write the requested documents. If the folder has a model.json, it gives the label and the columns."""
     if registry is None and card is None:
         return
     from ..report.card import model_card
@@ -214,7 +215,7 @@ def write_documents(
 
 
 def _about(file: Path | None) -> dict[str, Any]:
-    """The label and the columns from model.json in the folder of the certificate."""
+    """The label and the columns from the model.json in the folder of the certificate, if there is one."""
     if file is None:
         return {}
     folder = file if file.is_dir() else file.parent

@@ -1,4 +1,4 @@
-"""`taciturn check job.toml`: whether the tables fit the job, before anything is spent."""
+"""`taciturn check job.toml`: check whether the tables fit the job, before any budget is spent."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def check(
     job: Annotated[Path, typer.Argument(help="The job file of `taciturn train`.")],
     site: Annotated[str | None, typer.Option(help="Check only the table of this site.")] = None,
 ) -> None:
-    """Show which values do not fit the schema. It also says whether there are enough rows.
+    """Show which values do not fit the schema. The command also says whether there are enough rows.
 
-    It does not train, spend or write anything. It is for the owner of the rows: the counts are computed from
-    them, so do not share this screen.
+    The command does not train, spend or write anything. It is for the owner of the rows: the counts are
+    computed from the rows without noise, so do not share the output.
     """
     from ...core.errors import ParameterError
     from ...jobs.statistics import check_tables

@@ -18,7 +18,7 @@ _TEXTS = ("job.toml", "owner.toml", "README.md")
 
 @app.command("init")
 def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to write to.")]) -> None:
-    """Write an example to try. It has tables of made-up patients, a job file and a README."""
+    """Write an example to try. The example has tables of made-up patients, a job file and a README."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParameterError(f"`folder` must be a new or empty folder; {folder} is not.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,8 @@ def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to w
 
 
 def _write_patients(path: Path, rows: int, seed: int, *, label: bool) -> None:
-    """Made-up patients: older ones, smokers and those with many visits are readmitted more often."""
+    """Write a table of made-up patients. Old patients, smokers, and patients with many visits are readmitted
+    more often than others."""
     import numpy as np
 
     draw = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""`taciturn predict model.json in.csv`: predictions of a trained model for new records."""
+"""`taciturn predict model.json in.csv`: predict with a trained model for new records."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def predict(
         Path, typer.Argument(help="The records: .csv, .parquet, or an .npz file with an array X.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="A CSV file for the result; by default the terminal.")
+        Path | None, typer.Option(help="Write the result to this CSV file; by default it is printed.")
     ] = None,
-    separator: Annotated[str, typer.Option(help="The separator of the CSV file.")] = ",",
+    separator: Annotated[str, typer.Option(help="The separator of the cells in the CSV file.")] = ",",
     decimal: Annotated[str, typer.Option(help="The decimal sign of the CSV file, . or ,")] = ".",
     encoding: Annotated[str, typer.Option(help="The text encoding of the CSV file.")] = "utf-8",
 ) -> None:
     """Predict a number, or a class with its score, for each record.
 
-    The column `unreadable` names the columns of a record in which the value is missing, unreadable or an
-    undeclared category. A record that the model cannot use gets no prediction.
+    The column `unreadable` of the result names the columns in which the value of a record is missing,
+    unreadable or an undeclared category. A record that the model cannot use gets no prediction.
     """
     from ...core.files import check_folder
     from ...estimators.model_file import read_model
@@ -63,7 +63,7 @@ def predict(
 
 
 def _give(out: Path | None, names: list[str], columns: list[list[Any]]) -> None:
-    """Write to the file or the terminal; a record without a prediction gets an empty cell."""
+    """Write the columns to the file or to the terminal. A missing prediction becomes an empty cell."""
     cells = [["" if cell is None or cell != cell else cell for cell in column] for column in columns]
     if out is None:
         _write(sys.stdout, names, zip(*cells, strict=True))
@@ -81,7 +81,7 @@ def _give(out: Path | None, names: list[str], columns: list[list[Any]]) -> None:
 
 
 def _array(model: ModelFile, path: Path) -> Any:
-    """The array X of an .npz file, unchanged."""
+    """The array X of an .npz file. It must have as many columns as the model has features."""
     from ...core.errors import DataError
     from ...jobfile.job_rows import read_arrays
 

@@ -1,4 +1,4 @@
-"""`taciturn evaluate model.json job.toml` and `taciturn describe job.toml`: scores and tables with noise."""
+"""`taciturn evaluate`, `taciturn ask` and `taciturn describe`: noisy answers from private tables."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from ...questions.shipped.score import PrivateScore
 
 _Epsilon = Annotated[float, typer.Option(help="The privacy cost for any one record or person.")]
-_Bins = Annotated[int, typer.Option(help="The number of histogram cells.")]
+_Bins = Annotated[int, typer.Option(help="The number of bins of a histogram.")]
 _Kept = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate to this file.")]
 
 
 @app.command("evaluate")
 def evaluate(
     model: Annotated[Path, typer.Argument(help="The model.json of `taciturn train` or of a site.")],
-    job: Annotated[Path, typer.Argument(help="A job file: it names the tables and the label.")],
+    job: Annotated[Path, typer.Argument(help="A job file, which names the tables and the label.")],
     epsilon: _Epsilon = 0.5,
     bins: _Bins = 20,
     public: Annotated[
         bool,
-        typer.Option("--public", help="State that no private row was used to make the model."),
+        typer.Option("--public", help="Declare that the model was made without any private row."),
     ] = False,
     certificate: _Kept = None,
     as_json: AsJson = False,
 ) -> None:
     """Score a model on private tables with one noisy sum.
 
-    The score is accuracy, confusion matrix, AUC and calibration.
-    The job sets delta, colluding, person and budget. The cost adds to the cost of training.
+    The score consists of accuracy, confusion matrix, AUC and calibration.
+    The job file sets delta, colluding, person and budget. The cost is added to the cost of training.
     """
     from ...jobs.statistics import evaluate_job
 
@@ -48,10 +48,12 @@ def evaluate(
     typer.echo(f"accuracy  {found.accuracy}\nAUC       {found.auc}")
     if found.unanswered.low > 0:
         typer.echo(
-            f"unanswered {found.unanswered} of the rows, which count as wrong: a value cannot be read, or "
-            "the label is not among the classes"
+            f"unanswered {found.unanswered} of the rows, which count as wrong: a value of the row cannot be "
+            "read, or its label is not among the classes"
         )
-    typer.echo(f"confusion matrix (true class down, predicted across), each count +-{found.margin:.0f}:")
+    typer.echo(
+        f"confusion matrix (row: true class, column: predicted class), each count +-{found.margin:.0f}:"
+    )
     for label, row in zip(found.classes, found.confusion, strict=True):
         typer.echo("  " + "".join(f"{count:>10.0f}" for count in row) + f"  {label}")
     _give(found, certificate, None)
@@ -59,17 +61,17 @@ def evaluate(
 
 @app.command("ask")
 def ask(
-    job: Annotated[Path, typer.Argument(help="A job file with questions: any kind except 'train'.")],
+    job: Annotated[Path, typer.Argument(help="A job file with questions, of any kind except 'train'.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="A new or empty folder for the answers; by default `answers` beside the job."),
+        typer.Option(help="A new or empty folder for the answers; `answers` in the job's folder by default."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer the questions of a job within one budget.
 
-    Questions are describe, evaluate, survival and others. The command writes each answer as text, HTML, CSV
-    and a picture, and one certificate for all of them.
+    Kinds of questions are describe, evaluate, survival and others. The command writes each answer as text,
+    HTML, CSV and a picture, and one certificate for all answers.
     """
     from ...jobs.statistics import ask_job
 
@@ -86,16 +88,16 @@ def ask(
 
 @app.command("describe")
 def describe(
-    job: Annotated[Path, typer.Argument(help="A job file: it names the tables, columns and ranges.")],
+    job: Annotated[Path, typer.Argument(help="A job file, which names the tables, columns and ranges.")],
     epsilon: _Epsilon = 0.5,
     bins: _Bins = 20,
     certificate: _Kept = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe private tables before training with one noisy sum.
+    """Describe private tables with one noisy sum, before you train.
 
     The result has means, quantiles, shares and histograms.
-    The job sets delta, colluding, person and budget. Use the result to adjust the ranges in the schema.
+    The job file sets delta, colluding, person and budget. Use the result to adjust the ranges in the schema.
     """
     from ...jobs.statistics import describe_job
     from ...jobs.training_job import kind_in
@@ -115,7 +117,7 @@ def describe(
 
 
 def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
-    """Write the certificate to its file. Print the facts as JSON if given, else the cost as a sentence."""
+    """Write the certificate to the file `kept`, if given. Print the facts as JSON, or else the statement."""
     from ...core.canonical import plain
     from ...core.files import write_whole
 

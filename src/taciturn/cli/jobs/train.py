@@ -1,4 +1,4 @@
-"""`taciturn train job.toml`: from files to a model, a certificate, a trace and a report."""
+"""`taciturn train job.toml`: train on files, and write a model, a certificate, a trace and a report."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 @app.command("train")
 def train(
-    job: Annotated[Path, typer.Argument(help="The job file; `taciturn init` writes one to start from.")],
+    job: Annotated[Path, typer.Argument(help="The job file; `taciturn init` writes an example.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="A new or empty folder for the results; by default `run` beside the job."),
+        typer.Option(help="A new or empty folder for the results; `run` in the job's folder by default."),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Check everything, but do not train.")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Start again after an interrupted run; both costs add up.")
+        bool, typer.Option("--again", help="Start again after an interrupted run; the two costs add up.")
     ] = False,
     personalise: Annotated[
         bool,
         typer.Option(
-            "--personalise", help="Also write each site's own model beside its table; do not share it."
+            "--personalise", help="Also write each site's own model beside its table; never share it."
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Train one model across sites within a privacy budget.
 
-    Everything is checked before anything is spent, and every charge is in the ledger before its round
-    starts. The training loss and accuracy are not shown: they are computed from the records, and no
-    noise covers them.
+    The command checks everything before it spends anything, and stores every charge in the ledger before the
+    round starts. It does not show the loss and the accuracy on the training records: these are computed
+    without noise.
     """
     from ...jobs.train_job import prepare_job
 
@@ -46,7 +46,7 @@ def train(
     if check:
         rows, sites = len(ready.rows.y), len(ready.job.sites)
         typer.echo(f"{job}: {rows} rows at {sites} sites; everything is in order.")
-        typer.echo("The values were not checked: the owner of the rows does that with `taciturn check`.")
+        typer.echo("The values were not checked: the owner of the rows checks them with `taciturn check`.")
         return
     done = ready.train(verbose=True)
     if as_json:
@@ -89,12 +89,12 @@ def _show(done: TrainedJob) -> None:
         "epsilon": f"{format_cost(certificate.epsilon)} of {format_given(job.epsilon)}, at delta = {delta}",
         "rounds": f"{certificate.rounds}, with {certificate.run.noise} noise",
         "model": f"{fitted.trace_.released.shape[3]} numbers, {fitted.trace_.released.shape[2]} output(s)",
-        "noise": "from a seed: a rehearsal" if certificate.run.simulated else "secret; no seed was kept",
+        "noise": "from a seed: not private" if certificate.run.simulated else "secret; no seed was kept",
     }
     show_table(job.name, entries.items())
     say(certificate.statement())
     if done.budget is None:
-        say("\nAnother run on the same rows costs again: the epsilons add up.")
+        say("\nIf you run again on the same rows, you pay again: the epsilons add up.")
     else:
         say(f"\n{done.budget}, in {done.budget.path}", soft_wrap=True)
     for path in done.files:

@@ -1,4 +1,4 @@
-"""`taciturn attack`: the paper's inference attack, measured on generated rows."""
+"""`taciturn attack`: measure the paper's inference attack on generated rows."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 
 @app.command("attack")
 def attack(
-    samples: Annotated[int, typer.Option(min=10, help="Records per site.")] = 1000,
-    sites: Annotated[int, typer.Option(min=3, help="Number of sites, on a ring.")] = 5,
-    dimension: Annotated[int, typer.Option(min=2, help="Number of coefficients.")] = 50,
-    rounds: Annotated[int, typer.Option(min=1, help="Number of rounds.")] = 50,
-    rate: Annotated[float | None, typer.Option(help="Rate of the norm noise; no noise by default.")] = None,
+    samples: Annotated[int, typer.Option(min=10, help="The number of records at each site.")] = 1000,
+    sites: Annotated[int, typer.Option(min=3, help="The number of sites, which form a ring.")] = 5,
+    dimension: Annotated[int, typer.Option(min=2, help="The number of coefficients.")] = 50,
+    rounds: Annotated[int, typer.Option(min=1, help="The number of rounds.")] = 50,
+    rate: Annotated[float | None, typer.Option(help="The rate of norm noise; no noise by default.")] = None,
     penalty: Annotated[float, typer.Option(help="The penalty eta in round 1, and the dual step.")] = 0.5,
     penalty_ratio: Annotated[float, typer.Option(help="eta grows by this factor in each round.")] = 1.04,
-    C: Annotated[float | None, typer.Option("--C", help="Weight of the loss; by default samples/5.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the rows and the noise.")] = 0,
+    C: Annotated[
+        float | None, typer.Option("--C", help="The weight of the loss; samples/5 by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the rows and the noise.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run the paper's attack. It tries to reconstruct a record from all other records and every broadcast."""
+    """Run the paper's attack: reconstruct one record of a site from its other records and all broadcasts."""
     from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
     from ...auditing.attack import run_attack
     from ...planning.proxy import generate_proxy
@@ -61,5 +63,5 @@ def _show(result: AttackResult) -> None:
     show_table("How well an observer reconstructs one record", rows, columns, left=("observer",))
     say(
         f"Without an attack: a random guess has cosine +-{result.chance:.3f}, the mean of the known records "
-        f"has cosine {result.prior:.3f}, and the more common label is right in {result.prior_label:.0%}."
+        f"has cosine {result.prior:.3f}, and the more common label is right for {result.prior_label:.0%}."
     )

@@ -1,4 +1,4 @@
-"""`taciturn audit`: the lower bound on epsilon that many runs prove, next to the certified epsilon."""
+"""`taciturn audit`: measure lower bounds on epsilon in many runs, and compare them with certificates."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 @app.command("audit")
 def audit(
     runs: Annotated[
-        int, typer.Option(min=100, help="Runs on each of the two neighbouring data sets of a case.")
+        int, typer.Option(min=100, help="The number of runs on each of a case's two neighbouring data sets.")
     ] = 50_000,
     confidence: Annotated[
         float,
         typer.Option(
-            min=0.5, max=1 - 1e-12, help="Confidence that a measured bound is below the true value."
+            min=0.5, max=1 - 1e-12, help="The confidence that a measured bound is below the true epsilon."
         ),
     ] = 1 - 1e-6,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="A seed makes the audit reproducible; by default there is none.")
+        int | None, typer.Option(min=0, help="A seed, which makes the audit reproducible; none by default.")
     ] = None,
     as_json: AsJson = False,
     table: Annotated[bool, typer.Option("--table", help="Print a Markdown table.")] = False,
 ) -> None:
     """Measure lower bounds on epsilon in many worst-case runs.
 
-    Every run uses the node loop, solver and noise of a real site. The exit code is 1 if a measured bound is
-    above the certified one.
+    Every run uses the node loop, the solver and the noise of a real site. The exit code is 1 if a measured
+    lower bound is above the certified upper bound, or another check fails.
     """
     from ...auditing.audit import audit as run_audit
 
@@ -67,5 +67,5 @@ def _show(report: AuditReport) -> None:
     )
     columns = ("case", "delta", "measured", "certified", "mean ratio", "verdict")
     show_table("Measured lower bounds and certified upper bounds", rows, columns, left=("case", "verdict"))
-    say("The mean ratio of the two densities must be 1; this checks the computed density and its Jacobian.")
+    say("The mean ratio of the densities on the two data sets must be 1: this checks the computed densities.")
     say(report.sentence())

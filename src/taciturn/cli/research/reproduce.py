@@ -1,4 +1,4 @@
-"""`taciturn reproduce`: the paper's figures, or your own, from their TOML files."""
+"""`taciturn reproduce`: run and draw the paper's figures, or your own figures, from TOML files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def reproduce(
             help="fig1a, fig1b, fig2, fig3, fig4, attack, budget, all, or the path of a TOML file."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Directory for pictures, tables and reports.")],
-    quick: Annotated[bool, typer.Option("--quick", help="A small version, in about a minute.")] = False,
+    out: Annotated[Path, typer.Option(help="The folder for pictures, tables and reports.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run a small version, which takes about a minute.")
+    ] = False,
     engine: Annotated[
         str, typer.Option(help="The engine that runs the sites: local, ray or auto.")
     ] = "local",
-    seed: Annotated[int | None, typer.Option(help="A seed that replaces the one in the files.")] = None,
+    seed: Annotated[int | None, typer.Option(help="A seed that replaces the seed in the files.")] = None,
     docs: Annotated[Path | None, typer.Option(help="Update paper.md and img/ in this folder.")] = None,
 ) -> None:
     """Reproduce figures of the paper. Curves that are already in the --out folder are not computed again."""
@@ -45,7 +47,7 @@ def reproduce(
 
 
 def _report(drawn: FigureResult | AttackFigureResult, out: Path) -> None:
-    """One interactive page for each figure, or for each row of its panels."""
+    """Write an interactive page for a figure, or one page for each row of its panels."""
     from ...paper.figures.runner import FigureResult
     from ...report import write
 
@@ -104,4 +106,4 @@ def _say(result: Reproduction, out: Path) -> None:
         typer.echo(f"{drawn.figure.title}: {stem}.png, .svg, .csv, .json")
     for claim in result.claims:
         typer.echo(f"{claim.verdict.value:>14}  {claim.key}: {claim.measured}")
-    typer.echo(f"All of it on one page: {out / 'index.html'}")
+    typer.echo(f"One page with all figures and claims: {out / 'index.html'}")

@@ -1,4 +1,4 @@
-"""`taciturn sweep`: run every combination of some settings and show the Pareto front."""
+"""`taciturn sweep`: run every combination of some settings, and show the Pareto front of loss and epsilon."""
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 @app.command("sweep")
 def sweep(
     file: Annotated[
-        Path, typer.Argument(help="A TOML file with settings and [axes].", exists=True, dir_okay=False)
+        Path,
+        typer.Argument(help="A TOML file with settings and the table [axes].", exists=True, dir_okay=False),
     ],
-    out: Annotated[Path, typer.Option(help="Directory for results, table and picture.")],
-    engine: Annotated[str, typer.Option(help="local, ray, or auto: ray if it should be faster.")] = "auto",
-    address: Annotated[str | None, typer.Option(help="host:port of a running Ray cluster.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder for the results, the table and the picture.")],
+    engine: Annotated[
+        str, typer.Option(help="local, ray, or auto, which uses ray if that should be faster.")
+    ] = "auto",
+    address: Annotated[
+        str | None, typer.Option(help="The address host:port of a running Ray cluster.")
+    ] = None,
 ) -> None:
-    """Run every combination of some settings. Results already in the --out folder are kept."""
+    """Run every combination of some settings. Results that are in the --out folder are not computed again."""
     from ...paper.sweeps.grid import load_grid
     from ...paper.sweeps.sweep import run_sweep
 
@@ -46,4 +51,4 @@ def _show(swept: SweepResult) -> None:
         for row in swept.front
     )
     columns = (*swept.grid.axes, "epsilon", "loss", "accuracy")
-    show_table("The Pareto front: less loss costs more epsilon", rows, columns)
+    show_table("The Pareto front: a smaller loss costs a larger epsilon", rows, columns)

@@ -1,4 +1,4 @@
-"""`taciturn site approve`: the owner approves or refuses a job; the log of all answers."""
+"""`taciturn site approve`: the owner of a table approves or refuses a job, or reads the log of answers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def approve(
         bool, typer.Option("--refuse", help="Refuse the job. The latest answer counts.")
     ] = False,
     log: Annotated[
-        bool, typer.Option("--log", help="Only show all earlier approvals and refusals for this table.")
+        bool, typer.Option("--log", help="Only show the earlier approvals and refusals for this table.")
     ] = False,
 ) -> None:
-    """Show what a job asks and costs; then approve or refuse it."""
+    """Show what a job asks and costs, then approve or refuse the job."""
     from ...core.formatting import format_at_least
     from ...sites.files.site import load_site
     from ...sites.rounds.prepare import make_ready
@@ -33,7 +33,7 @@ def approve(
     loaded = load_site(file)
     account = open_account(loaded)
     if account is None:
-        typer.echo("the job has a seed: it is a rehearsal and needs only `rehearsal = true` in site.toml")
+        typer.echo("the job has a seed: a rehearsal needs no approval, only `rehearsal = true` in site.toml")
         return
     if log:
         for entry in audit_log(account).entries():
@@ -46,11 +46,11 @@ def approve(
     if not refuse:
         left = format_at_least(account.can_pay(planned, what_for(loaded)))
         typer.echo(f"  after this job, one more job may cost at most epsilon {left}")
-    if not refuse and not yes and not typer.confirm("Do you approve it?"):
+    if not refuse and not yes and not typer.confirm("Do you approve the job?"):
         refuse = True
     answer_by_hand(loaded, planned, account, approve=not refuse)
     typer.echo(
-        "refused: this site will not run the job" if refuse else "approved: start it with taciturn site run"
+        "refused: this site will not run the job" if refuse else "approved: start with taciturn site run"
     )
     if refuse:
         raise typer.Exit(1)

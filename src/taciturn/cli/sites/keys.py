@@ -1,4 +1,4 @@
-"""`taciturn site keys`, `sign` and `verify`: keys, certificates and signed statements."""
+"""`taciturn site keys`, `sign` and `verify`: make keys and certificates, and verify signed statements."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ def keys(
     file: SiteFile,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="A host name or address of this machine; by default from its endpoint."),
+        typer.Option(help="A host name or address of this machine; by default the one in its endpoint."),
     ] = None,
     throw_away: Annotated[
-        Path | None, typer.Option(help="Sign at once, with the throw-away (test) authority in this folder.")
+        Path | None,
+        typer.Option(help="Sign the key now, with the throw-away (test) authority in this folder."),
     ] = None,
     self_sign: Annotated[
         bool,
@@ -52,9 +53,9 @@ def keys(
     from ...sites.wire.probe import address
 
     if new_authority and throw_away is None:
-        raise ParameterError("`--new-authority` needs `--throw-away`, the folder to make it in.")
+        raise ParameterError("`--new-authority` needs `--throw-away`, the folder for the new authority.")
     if self_sign and throw_away is not None:
-        raise ParameterError("give one of `--self-signed` and `--throw-away`.")
+        raise ParameterError("give only one of `--self-signed` and `--throw-away`.")
     loaded = load_site(file)
     paths = loaded.file.keys
     endpoint = loaded.job.site(loaded.name).endpoint
@@ -63,16 +64,16 @@ def keys(
     asked = certificate.with_suffix(".csr")
     for path in (private, certificate if self_sign or throw_away else asked):
         if path.exists():
-            raise ParameterError(f"{path}: exists already; it is never overwritten. Move it away first.")
+            raise ParameterError(f"{path}: exists already, and is never overwritten. Move it away first.")
     authority = None if throw_away is None else _authority(throw_away, new=new_authority)
     key = new_key(private)
     request = signing_request(key, loaded.name, hosts)
-    typer.echo(f"wrote {private}: it never leaves this machine")
+    typer.echo(f"wrote {private}: keep this private key on this machine")
     if self_sign:
         write_new(certificate, self_signed(key, loaded.name, hosts))
         typer.echo(f"wrote {certificate}: send it to all other sites. Each site puts the certificates of")
-        typer.echo(f"  all sites, its own too, into one file: {loaded.path(paths.authority).name}")
-        typer.echo("compare the key's fingerprint by telephone; write it in the job below the site's name:")
+        typer.echo(f"  all sites, also its own, into one file: {loaded.path(paths.authority).name}")
+        typer.echo("compare the key's fingerprint by telephone; write it below the site's name in job.toml:")
         typer.echo(f'  key = "{short_fingerprint(key.public_key())}"')
         return
     if throw_away is None or authority is None:
@@ -94,16 +95,19 @@ def keys(
 @site.command("sign")
 def sign(
     request: Annotated[Path, typer.Argument(help="A signing request, .csr.")],
-    authority: Annotated[Path, typer.Option(help="The folder of a throw-away authority.")],
+    authority: Annotated[Path, typer.Option(help="The folder of the authority that signs.")],
     out: Annotated[
         Path | None, typer.Option(help="Where to write the certificate; <request>.pem by default.")
     ] = None,
-    days: Annotated[float, typer.Option(min=0, max=3650, help="Days of validity.")] = 30.0,
+    days: Annotated[
+        float, typer.Option(min=0, max=3650, help="How many days the certificate is valid.")
+    ] = 30.0,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Sign without asking. Only for fingerprints that you have compared.")
+        bool, typer.Option("--yes", help="Sign without asking; only if you have compared the fingerprint.")
     ] = False,
 ) -> None:
-    """Show a signing request and sign it. Compare its fingerprint with the sender by telephone."""
+    """Show a signing request, and sign it. Before you sign, compare the fingerprint with the sender by
+    telephone."""
     from ...sites.files.keys import pem, read_request, write_new
 
     signer = _authority(authority)
@@ -137,7 +141,7 @@ def verify(
         Path | None, typer.Option(help="A proof-*.json: two frames that contradict each other.")
     ] = None,
 ) -> None:
-    """Verify a signed statement and its files, or a proof."""
+    """Verify a signed statement and the files that it names, or a proof."""
     from ...core.formatting import format_cost, format_delta
     from ...privacy.certificate.masked_words import holds_while
     from ...sites.rounds.evidence import read_proof
@@ -145,7 +149,7 @@ def verify(
     from ...sites.wire.trust import reader_trust
 
     if (statement is None) == (proof is None):
-        raise ParameterError("give either a statement or `--proof`.")
+        raise ParameterError("give a statement or `--proof`, and not both.")
     trust = reader_trust(authority)
     if proof is not None:
         caught = read_proof(proof, trust)
@@ -178,7 +182,7 @@ def verify(
 
 
 def _authority(folder: Path, *, new: bool = False) -> Authority:
-    """The authority in a folder. Only `new` creates one, because a folder's name may be mistyped."""
+    """The authority in a folder. A new one is created only if `new`: the folder's name may be mistyped."""
     from ...sites.files.keys import Authority
 
     if new:
@@ -187,7 +191,7 @@ def _authority(folder: Path, *, new: bool = False) -> Authority:
         typer.echo(f"made a throw-away authority in {folder}")
     elif not (folder / "authority.key").exists():
         raise ParameterError(
-            f"{folder}: has no authority (authority.key). To make a new one: taciturn site keys site.toml "
+            f"{folder}: has no authority (authority.key). To make an authority: taciturn site keys site.toml "
             "--throw-away FOLDER --new-authority"
         )
     return Authority.load(folder)

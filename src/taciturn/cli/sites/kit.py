@@ -17,12 +17,12 @@ JobFile = Annotated[Path, typer.Argument(help="The public job file that all part
 @site.command("kit")
 def kit(
     job: JobFile,
-    folder: Annotated[Path, typer.Argument(help="Where to write a folder for each party.")],
+    folder: Annotated[Path, typer.Argument(help="The folder in which to write a folder for each party.")],
 ) -> None:
     """Write a folder for every party of a job.
 
-    Each folder has job.toml and STEPS.txt, the steps to take; a site's folder also has site.toml. The folders
-    contain no keys.
+    Each folder has job.toml, and STEPS.txt with the steps to take. A site's folder also has site.toml. The
+    folders contain no keys.
     """
     from ...sites.files.job import load_job
     from ...sites.files.kit import write_kit
@@ -37,10 +37,10 @@ def relay_keys(
     job: JobFile,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="A host name or address of the relay; by default from its endpoint."),
+        typer.Option(help="A host name or address of the relay; by default the one in its endpoint."),
     ] = None,
 ) -> None:
-    """Make the relay's private key and its signing request. Both go beside job.toml."""
+    """Make the relay's private key and a signing request. Both files are in the folder of job.toml."""
     from ...sites.files.job import load_job
     from ...sites.files.kit import relay_keys as make
     from ...sites.wire.probe import address
@@ -48,17 +48,17 @@ def relay_keys(
     relay = load_job(job).relay
     hosts = host or ([] if relay is None else [address(relay.endpoint)[0]])
     (private, request), shown = make(job, hosts)
-    typer.echo(f"wrote {private}: it never leaves this machine")
+    typer.echo(f"wrote {private}: keep this private key on this machine")
     typer.echo(f"fingerprint of the key, to be read out by telephone: {shown}")
-    typer.echo(f"wrote {request}: send it to the network's authority")
+    typer.echo(f"wrote {request}: send this file to the network's authority")
 
 
 @site.command("unit")
 def unit(
     file: SiteFile,
-    user: Annotated[str, typer.Option(help="The user that the site runs as.")] = "taciturn",
+    user: Annotated[str, typer.Option(help="The system user that runs the site.")] = "taciturn",
 ) -> None:
-    """Print a systemd unit for this site. It has minimal rights and restarts only if that can help."""
+    """Print a systemd unit for this site. The unit has minimal rights, and restarts only if that can help."""
     from ...sites.files.kit import unit as make_unit
     from ...sites.files.site import load_site
 

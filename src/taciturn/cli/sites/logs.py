@@ -1,8 +1,8 @@
 """The log of a site on standard error, as text or JSON; and how a signal ends a command.
 
-If a signal handler raises inside a finaliser, a weak reference's callback or a callback from C, Python drops
-the exception. So a timer calls the handler again until the exception propagates. From then on the handler
-does nothing, so that it does not interrupt the clean-up.
+If a signal handler raises an exception inside a finaliser, a weak reference's callback or a callback from C,
+Python drops the exception. So a timer calls the handler again until the exception propagates. From then on
+the handler does nothing, so that it does not interrupt the clean-up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Log = Annotated[
 ]
 Level = Annotated[
     Literal["debug", "info", "warning", "error"],
-    typer.Option("--level", help="The lowest level that is logged."),
+    typer.Option("--level", help="The lowest level of events to log."),
 ]
 
 
@@ -44,7 +44,7 @@ class JsonLines(logging.Formatter):
 
 
 class _CurrentStderr:
-    """The current standard error. A progress bar replaces it, and prints the log above itself."""
+    """Writes to the current standard error, which a progress bar replaces to print the log above the bar."""
 
     def write(self, text: str) -> None:
         sys.stderr.write(text)
@@ -66,7 +66,7 @@ def log_to_stderr(form: str = "text", level: str = "info") -> None:
 
 @contextmanager
 def errors_logged(form: str) -> Iterator[None]:
-    """Also log the error that ends a command, if the log is JSON."""
+    """If the log is JSON, log the error that ends a command, and end with the exit code of the error."""
     try:
         yield
     except TaciturnError as error:
@@ -81,12 +81,12 @@ AGAIN = 0.2  # seconds between two calls of the handler
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: the machine's operator stops the site, which is not a failure."""
+    """The exception for SIGTERM: the operator of the machine stops the site, which is not a failure."""
 
 
 @contextmanager
 def until_stopped() -> Iterator[None]:
-    """End the block and the command on a signal: with exit code 0 on SIGTERM, 130 on Ctrl-C."""
+    """Let a signal end the block and the command: with exit code 0 after SIGTERM, 130 after Ctrl-C."""
     asked: list[KeyboardInterrupt] = []
 
     def stop(number: int, frame: FrameType | None) -> None:

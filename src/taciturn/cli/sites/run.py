@@ -1,4 +1,4 @@
-"""`taciturn site`: one real site of a real network."""
+"""`taciturn site`: run one real site of a network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SiteFile = Annotated[Path, typer.Argument(help="The site's own file, site.toml."
 
 @site.command("init")
 def init(
-    folder: Annotated[Path, typer.Argument(help="Where to write the two files.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="The folder for the two files.")] = Path(),
     name: Annotated[str, typer.Option(help="The name of this site in the job.")] = "alpha",
 ) -> None:
     """Write commented examples of job.toml and site.toml.
@@ -47,11 +47,13 @@ def init(
 @site.command("check")
 def check(
     file: SiteFile,
-    wait: Annotated[float, typer.Option(help="Seconds to wait for neighbours; 0 skips this check.")] = 5.0,
+    wait: Annotated[
+        float, typer.Option(help="Seconds to wait for neighbours; 0 skips the neighbours.")
+    ] = 5.0,
     log: Log = "text",
     level: Level = "info",
 ) -> None:
-    """Check files, keys, data, cost and neighbours. Nothing is spent. The exit code is 1 if a check fails."""
+    """Check files, keys, data, cost and neighbours, without spending. The exit code is 1 if a check fails."""
     from ...sites.files.site import load_site
     from ...sites.rounds.prepare import make_ready
     from ...sites.watch import own
@@ -93,21 +95,23 @@ def run(
     ] = None,
     watch_token: Annotated[
         Path | None,
-        typer.Option(help="A file with a token. With it, `--watch` may be 0.0.0.0:PORT, for other machines."),
+        typer.Option(
+            help="A file with a token, with which `--watch` may be 0.0.0.0:PORT, for other machines."
+        ),
     ] = None,
     newest_state: Annotated[
         bool,
         typer.Option(
             "--newest-state",
-            help="If the state folder was moved or restored: confirm that it is the newest copy.",
+            help="Confirm that a state folder that was moved or restored is the newest copy.",
         ),
     ] = False,
     personalise: Annotated[
         bool,
-        typer.Option("--personalise", help="Also write this site's own model; do not share it."),
+        typer.Option("--personalise", help="Also write this site's own model. Do not share this model."),
     ] = False,
 ) -> None:
-    """Take part in the job until it ends. After any stop, the same command continues where it stopped."""
+    """Take part in the job until the job ends. After a stop, the same command continues the run."""
     log_to_stderr(log, level)
     with until_stopped(), errors_logged(log):  # a signal may come while libraries load
         from ...core.progress import progress
@@ -137,12 +141,12 @@ def finish(
     file: SiteFile,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="A site that will not return; all remaining operators must name the same sites."),
+        typer.Option(help="A site that will not return. All remaining operators must name the same sites."),
     ] = None,
     log: Log = "text",
     level: Level = "info",
 ) -> None:
-    """Agree to end the run early.
+    """Agree with the other operators to end the run early.
 
     The result is the model of the last round that all remaining sites completed.
     """
@@ -166,7 +170,7 @@ def _say_outcome(ours: Site, outcome: SiteResult) -> None:
     if outcome.reason:
         typer.echo(f"{'ended early' if outcome.early else 'all rounds are complete'}: {outcome.reason}")
     cost = f"epsilon {format_cost(outcome.epsilon)} at delta {format_delta(outcome.delta)}"
-    typer.echo(f"{cost}; the results are in {outcome.folder}, and {page.name} there explains the cost")
+    typer.echo(f"{cost}; the results are in {outcome.folder}; {page.name} in this folder explains the cost")
 
 
 @site.command("status")
@@ -174,7 +178,7 @@ def status(
     file: SiteFile,
     as_json: AsJson = False,
     page: Annotated[bool, typer.Option("--page", help="Serve a live page on 127.0.0.1.")] = False,
-    port: Annotated[int, typer.Option(help="The port of the page; 0 picks a free one.")] = 0,
+    port: Annotated[int, typer.Option(help="The port of the page; 0 picks a free port.")] = 0,
 ) -> None:
     """Show the round, the neighbours and the epsilon of a site."""
     from ...sites.files.site import load_site

@@ -1,4 +1,4 @@
-"""`taciturn site up` and `taciturn site relay`: a trial network on this machine; a relay between sites."""
+"""`taciturn site up` runs a trial network on this machine; `taciturn site relay` runs a relay for sites."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def up(
     rounds: Annotated[int, typer.Option(help="The number of rounds.")] = 20,
     epsilon: Annotated[float, typer.Option(help="The privacy cost of the whole run, at delta 1e-5.")] = 3.0,
     out: Annotated[
-        Path | None, typer.Option(help="A new folder for all files; a temporary one by default.")
+        Path | None, typer.Option(help="A new folder for all files; a temporary folder by default.")
     ] = None,
 ) -> None:
     """Try a network on this machine. Each site is a process with made-up rows. The sites use mutual TLS."""
@@ -41,7 +41,7 @@ def up(
     paths, held_out = make_local(folder, local, job=job, site=own)
     typer.echo(f"{local} sites on a ring, in {folder}: each has its own process, rows and keys")
     typer.echo("the first start after an installation compiles the solver, which takes up to a minute")
-    warm_up(make_ready(load_site(paths[0])))  # compiled once here, not once in every process
+    warm_up(make_ready(load_site(paths[0])))  # compile once in this process, and not in every site's process
     with run_processes(paths) as processes, progress(rounds, "rounds", show=None) as step:
         done = 0
 
@@ -67,7 +67,8 @@ def up(
 def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of job.toml and site.toml, planned for this number of rounds.
 
-    If the noise stayed the same while the penalty grows, the noise of late rounds would dominate the model.
+    The planner fits the noise to the penalty in each round. If the noise stayed the same while the penalty
+    grew, the noise of late rounds would dominate the model.
     """
     from ...graph import Graph
     from ...planning.plan import plan
@@ -90,15 +91,15 @@ def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, A
 
 @site.command("relay")
 def relay(
-    job: Annotated[Path, typer.Argument(help="The job.toml; it must have a `relay`.")],
+    job: Annotated[Path, typer.Argument(help="The job.toml, which must have a `relay`.")],
     private: Annotated[Path, typer.Option(help="The relay's private key.")],
     certificate: Annotated[Path, typer.Option(help="The relay's certificate.")],
     authority: Annotated[Path, typer.Option(help="The certificate of the network's authority.")],
     config: Annotated[
-        bool, typer.Option("--config", help="Print the configuration for zenohd instead.")
+        bool, typer.Option("--config", help="Do not run; print the configuration for zenohd.")
     ] = False,
 ) -> None:
-    """Forward frames between sites until Ctrl-C. It serves sites that can only connect outward."""
+    """Forward frames between sites until Ctrl-C. A relay serves sites that can only connect outward."""
     with until_stopped():
         from ...sites.files.job import load_job
         from ...sites.wire.config import open_relay, relay_settings
