@@ -145,7 +145,8 @@ def _constants(facts: Facts) -> str:
         for name, here, used, unit, word in rows
     ]
     memory = f"{driver['bytes']:.0f} + {driver['bytes_round']:.0f} T bytes"
-    return _table(("constant", "measured", "in `choice`"), [*cells, ("driver, memory per site", memory, "")])
+    head = ("constant", "measured", "in `engine_selection`")
+    return _table(head, [*cells, ("driver, memory per site", memory, "")])
 
 
 def _races(races: list[Race]) -> str:
@@ -179,8 +180,8 @@ def _million(facts: Facts) -> str:
     last = facts.lines[-1]
     times = 10**6 / last.sites
     return (
-        f"{last.seconds * times:.0f} s per round and {last.setup * times:.0f} s before it, of one core,"
-        f" and about {last.peak * times / 1e9:.0f} GB for {last.rounds} rounds"
+        f"{last.seconds * times:.0f} s per round and {last.setup * times:.0f} s before the first round, on "
+        f"one core, and about {last.peak * times / 1e9:.0f} GB of memory for {last.rounds} rounds"
     )
 
 
@@ -190,7 +191,11 @@ def even_at(rounds: int, cores: int, start: float) -> float:
 
 
 def _even(cores: int) -> str:
-    head = ("rounds", f"Ray is slower below, {cores} cores here", "the same if a cluster is already running")
+    head = (
+        "rounds",
+        f"with {cores} cores, Ray is slower below",
+        "if a cluster is already running, Ray is slower below",
+    )
     rows = [
         (str(rounds), *(f"{_rounded(even_at(rounds, cores, s))} sites" for s in (choice.START, choice.JOIN)))
         for rounds in (10, 50, 200)
