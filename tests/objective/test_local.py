@@ -75,7 +75,9 @@ def test_the_bounds_on_curvature(csr: bool) -> None:
 
 
 def test_single_site_objective_validates_its_input() -> None:
-    with pytest.raises(ParameterError, match=r"`C` must not exceed the number of samples, 300 at the site; got 301"):
+    with pytest.raises(
+        ParameterError, match=r"must not exceed the number of samples, 300 at the site; got 301"
+    ):
         LocalObjective(X, np.ones(300), loss=Logistic(), C=301.0, regularization=0.3, sites=3)
     with pytest.raises(ParameterError, match="`sites` must be at least 1"):
         LocalObjective(X, np.ones(300), loss=Logistic(), C=1.0, regularization=0.3, sites=0)

@@ -64,7 +64,7 @@ def is_large_delta(delta: float, units: int) -> bool:
 
 
 def usual_delta(value: Any, units: int, *, insisted: bool) -> float:
-    """The checked delta; 0 means pure epsilon-DP. A delta above 1/units, or from 0.5, needs `insisted`.
+    """The checked delta; 0 means pure epsilon-DP. A delta >= 0.5 or > 1/units needs `insisted`.
 
     If `value` is None, delta is the smaller of 0.1/units and 1e-5.
     """

@@ -2,8 +2,8 @@
 
 In `MaskedDescent` every site computes the public steps for itself, and all sites must get the same model.
 BLAS sums in an order that depends on the processor. The order of summation in these loops is fixed. Most
-inner loops update each entry of a row separately, so that the compiler can use vector instructions without a
-change.
+inner loops update each entry of a row separately, so vector instructions change no
+result.
 """
 
 from __future__ import annotations

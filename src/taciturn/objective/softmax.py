@@ -32,7 +32,7 @@ class Softmax:
         The weight depends on the prediction, and not on the label. So, if p is the true distribution, the
         mean of w(p) (p - e_y) is still 0. The norm of w(p) (p - e_y) is at most sqrt(1 - 1/K), which is its
         value at f = 0. For two classes, w(p) (p - e_y) x' is the gradient of a convex loss. For more classes
-        it is not a gradient, but its root is still an estimate.
+        it is not a gradient, but only an estimating equation (an equation whose root is the model).
     """
 
     classes: int

@@ -40,7 +40,7 @@ def relay_keys(
         typer.Option(help="A host name or address of the relay; by default the one in its endpoint."),
     ] = None,
 ) -> None:
-    """Make the relay's private key and a signing request. Both files are in the folder of job.toml."""
+    """Make the relay's private key and a signing request, in the folder of job.toml."""
     from ...sites.files.job import load_job
     from ...sites.files.kit import relay_keys as make
     from ...sites.wire.probe import address

@@ -60,7 +60,7 @@ class CurveResult:
 
     @cached_property
     def paper(self) -> Array:
-        """P(t), the paper's bound on the cost of t rounds, (rounds,); infinite if Theorem 3 is silent."""
+        """P(t), the paper's bound after t rounds, (rounds,); infinite if Theorem 3 does not cover the run."""
         return paper_curve(self.run.ledger)
 
     @cached_property

@@ -76,8 +76,8 @@ class FigureData(FigureTable):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """The facts on which results depend, besides the content of the files. The path of a file is no such
-        fact."""
+        """The facts on which results depend, besides the content of the files. The path of a file does not
+        belong to these facts."""
         own = self.name == "table"
         return self.model_dump(exclude={"file"} if own else {"file", "columns", "label"})
 
