@@ -68,9 +68,10 @@ def _contest_section(contest: Contest) -> list[str]:
         "",
         f"{contest.data}, 45,222 x 105, {SITES} sites on a ring, C = {C:g}, rho = 10^-2.5,",
         f"theta = eta = 0.5, alpha = 3, {REPEATS} repeats, every solved vector within {TOL:g} of the exact",
-        "minimiser. The time of `simulate` includes noise, duals, metrics and the ledger. The others only",
-        "solve the same primal updates from the same warm starts. All ran in alternation; the table shows",
-        "the shortest of several times, at the best thread setting of each. *Aim* is the ratio that we want.",
+        "minimiser. The time of `simulate` includes noise, dual variables, metrics and the ledger. The other",
+        "rows of the table only solve the same primal updates from the same warm starts. We ran all of them",
+        "in alternation; the table shows the shortest of several times, at the best thread setting of each",
+        "row. *Aim* is the ratio that we want.",
         "",
         "| | seconds per round | times `simulate` | aim | threads | distance reached |",
         "|---|---:|---:|---|---|---:|",
@@ -90,9 +91,9 @@ def _contest_section(contest: Contest) -> list[str]:
 
 _READING = [
     "- **L-BFGS-B** is SciPy's solver, called per site and repeat: the straightforward loop. Its line",
-    "  search compares values of the objective. These are too inexact close to the minimiser, so it stops",
-    "  early. In the second line it continues to the same accuracy with differences that are computed",
-    "  row by row.",
+    "  search compares values of the objective. These values are too inexact close to the minimiser, so",
+    "  the solver stops early. In the row 'to the same accuracy' it continues, with differences of the",
+    "  objective that are computed row by row.",
     "- **Newton** forms one Hessian per step and repeat (a symmetric product) and solves.",
 ]
 
@@ -110,7 +111,8 @@ def _scaling_section(costs: dict[str, list[Cost]]) -> list[str]:
         "",
         f"The graph is a ring. There are {REPEATS} repeats, and C is a fifth of a site's rows. Rows are",
         "Adult-shaped, except where the number of features grows: there each row has 14 random",
-        "entries (5 of 10). `Data` is the size of the rows. `Beyond` is the largest additional memory.",
+        "entries (5 if there are 10 features). The column 'data' is the size of the rows; the column",
+        "'beyond' is the largest memory that a run uses in addition.",
         "",
     ]
     for axis, line in costs.items():
