@@ -255,11 +255,18 @@ class PreparedMethod(ABC):
         return None
 
     def site_facts(self) -> list[SiteFacts]:
-        """The number of rows B_i, the number of neighbours V_i and the name of each site."""
+        """The number of rows B_i, the number of neighbours V_i, the name and the schedules of each site."""
         network = self.network
         names = network.names or ("",) * len(network.sites)
-        rows = zip(network.sites, network.samples, network.degrees, names, strict=True)
-        return [SiteFacts(site=i, samples=B, degree=V, name=name) for i, B, V, name in rows]
+        rows = enumerate(zip(network.sites, network.samples, network.degrees, names, strict=True))
+        return [
+            SiteFacts(site=i, samples=B, degree=V, name=name, **self.schedules_of(row))
+            for row, (i, B, V, name) in rows
+        ]
+
+    def schedules_of(self, row: int) -> dict[str, Any]:
+        """The schedules that the facts of one site state; `row` counts the sites of this network."""
+        return {}
 
     def price(self, run: RunFacts) -> MemoryLedger:
         """The ledger of these sites after the last round. Every charge is known in advance."""

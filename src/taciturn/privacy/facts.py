@@ -302,8 +302,8 @@ class SiteFacts:
         _set(self, "samples", checks.whole("samples", self.samples, least=1))
         _set(self, "degree", checks.whole("degree", self.degree))
         for name in SCHEDULES:
-            given = getattr(self, name)
-            _set(self, name, _shared_table(name, tuple(given)) if np.size(given) else ())
+            given = tuple(getattr(self, name))
+            _set(self, name, _shared_table(name, given) if given else ())
         _lines(name=self.name)
         check_name(self.name)
         _set(self, "name", self.name or f"site {self.site}")

@@ -1,4 +1,4 @@
-"""The local engine: all sites of a run in one process, in a few nodes that share the threads."""
+"""The local engine: all sites of a run in one process. Sites are grouped into nodes that threads share."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def run_local(
     show: bool | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
-    """Run all rounds of `setup` in this process. Threads share the nodes; BLAS uses one thread in each.
+    """Run all rounds of `setup` in this process. Threads share the nodes; BLAS calls are single-threaded.
 
     Every release is charged to `ledger` before it is sent; by default to a new ledger in memory. A simulation
-    with a `checkpoint` resumes from the newest checkpoint, with the same bits.
+    with a `checkpoint` resumes from the newest checkpoint, and gives the same bits as an uninterrupted run.
     """
     if isinstance(setup.problem, SourcedProblem):
         setup = setup.on(setup.problem.load())
@@ -65,8 +65,8 @@ def run_local(
 class LocalNetwork:
     """All nodes of a run in one process, and their models after the last two rounds.
 
-    A node waits only for the messages of its neighbours, so a thread without work in this round begins the
-    next round. No node is more than two rounds ahead of the record, so two rounds of models are kept.
+    A node waits only for the messages that it needs, so a thread without work in one round begins the next
+    round. No node is more than two rounds ahead of the record, so the models of two rounds are kept.
 
     metrics : (2, 2, sites, repeats); metrics[t % 2] has each site's mean loss and accuracy on its own rows
         after round t.
@@ -96,13 +96,14 @@ class LocalNetwork:
             self.loops.append(charged(loop(node, state), ledger))
 
     def models(self, t: int) -> Array:
-        """The models of all sites after round t, one of the last two rounds, (sites, repeats, d)."""
+        """The models of all sites after round t, (sites, repeats, d); t is one of the last two rounds."""
         return np.concatenate([self._models[t % 2][k] for k in range(len(self.cuts))])
 
     def rounds(self, submit: Callable[..., object]) -> Iterator[int]:
         """Run all nodes, and yield the number of each round as soon as all nodes have completed it."""
         last, known = self.setup.rounds, [self.recorded] * len(self.cuts)  # known: each node's last round
         sent = [self.recorded] * len(self.cuts)
+        waits: dict[int, list[int]] = {}  # for each idle node, nodes whose messages it may still lack
         idle, ended = set(range(len(self.cuts))), SimpleQueue[tuple[int, BaseException | None]]()
 
         def work(k: int, advance: Callable[[int], None]) -> None:
@@ -116,9 +117,14 @@ class LocalNetwork:
         begun = [False] * len(self.cuts)
         while self.recorded < last:
             for k in sorted(idle, key=sent.__getitem__):
-                heard = all(sent[j] >= sent[k] for j in self.messages.needs(k, sent[k])) if begun[k] else True
-                if heard and sent[k] <= self.recorded + 2 and known[k] < last:
+                if k not in waits:
+                    waits[k] = list(self.messages.needs(k, sent[k])) if begun[k] else []
+                missing = waits[k]
+                while missing and sent[missing[-1]] >= sent[k]:
+                    missing.pop()
+                if not missing and sent[k] <= self.recorded + 2 and known[k] < last:
                     idle.remove(k)
+                    del waits[k]
                     submit(work, k, self._go_on if begun[k] else self._begin)
             k, error = ended.get()
             if error is not None:
@@ -133,11 +139,11 @@ class LocalNetwork:
                 yield self.recorded
 
     def _begin(self, k: int) -> None:
-        """Store the first message of node k, which the loop has already charged."""
+        """Put the first message of node k, which its loop has already charged, into `messages`."""
         self.messages.put(k, next(self.loops[k]))
 
     def _go_on(self, k: int) -> None:
-        """Compute the next state and message of node k, from the messages received in its last round."""
+        """Compute the next state and message of node k, from the messages of its last round."""
         t = self.messages.sent[k]
         try:
             sent = self.loops[k].send(self.messages.heard(k, t))
@@ -162,7 +168,7 @@ class LocalNetwork:
 
 
 def _digests(setup: Setup) -> list[str]:
-    """The hash of every site's rows, which a checkpoint must match."""
+    """The hash of every site's rows; a checkpoint of the same run has the same hashes."""
     problem = setup.problem
     return [size.digest for size in survey([problem.site(i) for i in range(problem.n)], digest=True)]
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ...core.types import Array
-from ...privacy.facts import RoundCharges, SiteFacts
+from ...privacy.facts import RoundCharges
 from ...privacy.noise import GaussianNoise, draw
 from ...rng import streams_of
 from ..base import Audience, Links, Network, SitesMethod, site_numbers
@@ -132,10 +132,8 @@ class PreparedADMM(SitesMethod):
             "tables": [None if c is None else c.tobytes().hex() for c in columns],
         }
 
-    def site_facts(self) -> list[SiteFacts]:
-        """B_i, V_i and the schedules of every site."""
-        rows = enumerate(super().site_facts())
-        return [replace(facts, **accounts.schedules(self.tables.site(row))) for row, facts in rows]
+    def schedules_of(self, row: int) -> dict[str, Any]:
+        return accounts.schedules(self.tables.site(row))
 
     def method_facts(self, *, simulated: bool) -> dict[str, Any]:
         tables, network = self.tables, self.network

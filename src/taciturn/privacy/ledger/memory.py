@@ -71,6 +71,7 @@ class Book:
         self.budgets = checked_budgets(run, budget, len(self.sites))
         self.aborted = False
         self._filters = filters(run, self.sites, self.budgets)
+        self._limited = any(limit is not None for limit in self._filters)
         self._log = np.zeros((len(self.sites), run.rounds), dtype=_ENTRY)
         self._degrees = np.array([facts.degree for facts in self.sites])
         self._row = {facts.site: row for row, facts in enumerate(self.sites)}
@@ -132,7 +133,7 @@ class MemoryLedger(Book):
     def charge_round(self, charges: RoundCharges) -> None:
         """Like `charge_all`. If no site has a budget and the round is not a sum, all charges are checked at
         once, which is faster."""
-        if charges.t <= len(self.run.sums) or any(limit is not None for limit in self._filters):
+        if charges.t <= len(self.run.sums) or self._limited:
             self.charge_all(list(charges.each()))
             return
         numbers, at = charges.sites.tolist(), charges.t - 1
