@@ -1,8 +1,9 @@
 """The public state of a site, and how a site that was away catches up with it.
 
 An attempt begins after the last round that any member completed. A site that missed messages of that round
-asks for them. A site that was away longer takes over a member's totals. They must lead to a digest that more
-members state than may lie. A site is charged for its own messages in these totals, even after a rollback.
+asks for them. A site that was away longer takes over the totals of another member. These totals must lead to
+a digest that is stated by more members than may lie. The site is charged for its own messages in these
+totals, even after a rollback.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class CatchingUp(Core):
         self.lost = "lost" in saved
         self.last: dict[int, bytes] = {}
         self.edged: set[int] = set()
-        self.aside: dict[Slot, tuple[SignedFrame, bytes]] = {}  # messages whose certificate has expired
+        self.aside: dict[Slot, tuple[SignedFrame, bytes]] = {}  # messages whose certificate is invalid by now
         self.lacked: tuple[Slot, bytes] | None = None
         self.routes: dict[int, tuple[int, ...] | None] = {}
         self._valid: dict[bytes, bool] = {}
@@ -69,7 +70,7 @@ class CatchingUp(Core):
         return int(self.method.colluding) if self.common else max(0, bears)
 
     def reach(self, agreed: Agreed) -> bool:
-        """Whether this site has the state that an attempt starts from; if not, it asks the members for it."""
+        """Whether this site has the state that an attempt starts from, or can compute it from its frames."""
         if not self.common or self.completed == agreed.base:
             return not self.common or self.digest == agreed.digest
         if agreed.base < self.completed:
@@ -88,21 +89,21 @@ class CatchingUp(Core):
         return [i for i, hello in read.items() if hello.completed == agreed.base and i != self.setup.own]
 
     def _signers(self, agreed: Agreed) -> list[int]:
-        """The other members that have signed this attempt; the honest ones know its base."""
+        """The other members that have signed this attempt; the honest ones know the state it starts from."""
         _, numbers = self.numbers(agreed)
         scope, own = agreed.id(self.setup.job, numbers), self.setup.own
         return [i for i in agreed.members if i != own and self.find(Kind.SIGN, self.number, 0, i, scope)]
 
     def complete_round(self, stated: Collection[bytes] = ()) -> None:
-        """Complete the round in progress from the members' messages, if all are there.
+        """Complete the round in progress from the members' messages, if all have arrived.
 
-        stated : the digests that others state after this round. A message whose certificate has expired since
-            the attempt was signed counts only if the round leads to one of them.
+        stated : the digests that others state after this round. A message whose certificate became invalid
+            after the attempt was signed counts only if the round leads to one of these digests.
         """
         raise NotImplementedError
 
     def adopt(self, base: tuple[int, int], wanted: bytes, server: int) -> bool:
-        """Take over the totals up to `base` that `server` shows, if they lead to the digest `wanted`."""
+        """Take over the totals up to `base` that `server` has sent, if they lead to the digest `wanted`."""
         state, digest, pending = self.method.start(), first_digest(self.setup.job), {}
         owed: list[tuple[Any, Past, int]] = []
         for t in range(1, base[1] + 1):
@@ -218,7 +219,7 @@ class CatchingUp(Core):
         return found
 
     def current(self) -> Past:
-        """The facts of the attempt that is live."""
+        """The facts about the live attempt."""
         if self.attempt is None:
             raise LookupError("no attempt is live")
         return facts_of(self.attempt)

@@ -24,8 +24,8 @@ from .frames import (
 )
 from .membership import Agreed, Hello, Past, pack_past, read_hello, read_past, read_proposal
 
-MOST_HELD = 20_000  # frames that a site keeps in memory; then it refuses the site that sent most of them
-MOST_SKIPPED = 2**16  # attempts between the newest that a site knows and the one that a frame names
+MOST_HELD = 20_000  # frames in memory; above this number, frames of the site that sent most are refused
+MOST_SKIPPED = 2**16  # the most attempts between the newest known attempt and the attempt of a frame
 LAST_ATTEMPT = 2**31
 WITH_ROUND = (Kind.COMMIT, Kind.MESSAGE, Kind.TOTAL)  # kinds of frames that belong to a round
 
@@ -37,10 +37,10 @@ class SiteSetup:
     job : SHA-256 of the job.   names, own : all sites, and the number of this one.
     links : the neighbours of every site.
     quorum : how many sites an attempt needs.
-    patience : seconds after which a silent site is left behind.
+    patience : seconds of silence after which the run continues without a site, or stops.
     method : what this site computes, over all attempts of the run.
-    seal : signs a content as this site.   believe : raises `FrameRefused` for a frame that its sender did
-        not sign with a valid certificate.
+    seal : turns a content into a signed frame of this site.
+    believe : raises `FrameRefused` for a frame that its sender did not sign with a valid certificate.
     largest : the most bytes that the payload of a frame may have.
     mark : the last round that this site may have released without masks, according to its high-water mark.
     paid : whether the owner's account was charged for this run before, whatever the state says.
@@ -72,7 +72,7 @@ class SiteSetup:
         return self.quorum >= len(self.names)
 
     def passes(self, origin: int, via: int) -> tuple[int, ...]:
-        """The neighbours that have no link to `origin`."""
+        """The neighbours to pass a frame of `origin` on to: all without a link to `origin`, except `via`."""
         heard = {origin, via, *self.links[origin]}
         return tuple(j for j in self.neighbours if j not in heard)
 
@@ -112,12 +112,12 @@ class Core:
         self.seen = 0
         self.refused: dict[tuple[int, str], int] = {}
         self.flooding: set[int] = set()  # sites that filled the memory; their frames are refused
-        self.junk = 0  # how many of their frames are in memory
+        self.junk = 0  # how many frames of the flooding sites are in memory
 
     # -- time, randomness, effects ----------------------------------------------------------------------
 
     def fresh(self) -> bytes:
-        """32 fresh random bytes, from the entropy of the event."""
+        """32 fresh random bytes, from the entropy that came with the current event."""
         self._drawn += 1
         return hashlib.sha256(self._entropy + self._drawn.to_bytes(4, "little")).digest()
 
@@ -198,7 +198,7 @@ class Core:
         return None if found is None else found[0]
 
     def accept(self, data: bytes, via: int) -> SignedFrame | None:
-        """A received frame if it is valid and new, else None. It is passed on where necessary."""
+        """The received frame if it is valid and new, else None. A new frame is passed on where necessary."""
         try:
             frame = decode(data, largest=self.setup.largest)
             if frame.job != self.setup.job:
@@ -228,7 +228,7 @@ class Core:
         return frame
 
     def _check_slot(self, slot: Slot) -> None:
-        """Refuse a round or an attempt that cannot exist, and any frame of a site that floods this one.
+        """Refuse a round or an attempt that cannot exist, and any frame of a site that floods this site.
 
         Honest sites count attempts one by one, but a site that was away may meet a much higher number.
         """
@@ -249,7 +249,7 @@ class Core:
         return self.setup.passes(frame.sender, via)
 
     def set_aside(self, frame: SignedFrame, data: bytes) -> None:
-        """A hook for a frame whose certificate has expired or was revoked; it does nothing here."""
+        """A hook for a frame whose certificate has expired or was revoked; it does nothing in this class."""
 
     def _check_hello(self, hello: Hello, number: int) -> None:
         """Refuse a hello with impossible rounds or charges, before anything is computed from it."""
@@ -259,7 +259,7 @@ class Core:
             raise FrameRefused("hello", "invalid hello: it states an attempt that is still to come")
 
     def sane_past(self, past: Past) -> bool:
-        """Whether an attempt fits the job: its sites, its rounds."""
+        """Whether the sites and the rounds of an attempt exist in the job."""
         members = past.members
         return bool(members) and members[-1] < len(self.setup.names) and past.charged <= self.method.rounds
 
@@ -320,5 +320,5 @@ def first_digest(job: bytes) -> bytes:
 
 
 def facts_of(agreed: Agreed) -> Past:
-    """An agreed attempt as later hellos state it. None of its rounds is charged yet."""
+    """An agreed attempt in the form in which later hellos state it. None of its rounds is charged yet."""
     return Past(agreed.number, agreed.members, agreed.base[1], agreed.left, agreed.base[1])

@@ -2,11 +2,12 @@
 
     done     the digest of what a site holds after the last round
     final    all members of an attempt state the same digest, or at least a quorum if others stay silent. Any
-             later attempt includes an honest one of these sites, so no other result can follow
-    leave    a site has its result. It states every attempt that it was charged in, for rolled-back sites
+             later attempt includes an honest site of this quorum, so no other result can follow
+    leave    a site has its result. It states every attempt in which it was charged, for sites that were
+             rolled back
 
-A site that was away, or was rolled back, takes over the result. A quorum must state it, and the totals or
-last vectors that the site receives must lead to its digest.
+A site that was away, or was rolled back, takes over the result. A quorum must state this result, and the
+totals or last vectors that the site receives must lead to the digest of the result.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _FAREWELL = struct.Struct("<cIIHH")
 class Farewell:
     """The last message of a site that has its result: its last round, and the attempts with their charges.
 
-    own : the attempts that it was charged in and remembers.
-    agreed : those that the members of the last attempt agreed on.
+    own : the attempts in which the site was charged, as the site remembers them.
+    agreed : the attempts on which the members of the last attempt agreed.
     """
 
     completed: tuple[int, int]
@@ -66,7 +67,7 @@ class Ending(RoundSteps):
         self.helped: set[int] = set()  # sites that are still in a meeting although there is a result
 
     def advance_meeting(self) -> None:
-        """Without a common state, a site that has stated a result signs no other attempt."""
+        """Advance the meeting. Without a common state, a site that has stated a result signs no attempt."""
         if self.common or not self._has_stated():
             super().advance_meeting()
 
@@ -115,7 +116,7 @@ class Ending(RoundSteps):
             self._leave_with(list(same.values()))
 
     def _leave_with(self, frames: list[SignedFrame]) -> None:
-        """The result is final: these frames state it."""
+        """Store that the result is final, with the frames that state it; then leave."""
         self.end = frames[0].attempt, frames[0].scope
         agreed, own = () if self.attempt is None else self.attempt.past, tuple(self._stated_past())
         statement = Farewell(
@@ -170,13 +171,13 @@ class Ending(RoundSteps):
         self._conclude()
 
     def _help(self, site: int, via: int) -> None:
-        """Send the members' final statements to sites that are still meeting."""
+        """Send the members' final statements to a site that is still in a meeting."""
         self.helped.add(site)
         frames = self._end_frames()
         self.effects += [SendFrame(self.board[frame.slot, frame.scope][1], (via,)) for frame in frames]
 
     def _tick_over(self) -> bool:
-        """Whether no other site needs this one; else ask which sites have left."""
+        """Whether this site may leave: all others have left, or `patience` is over. Else ask who has left."""
         number, members = (0 if self.end is None else self.end[0]), self._end_members()
         staying = [i for i in {*members, *self.helped} if not self.find(Kind.LEAVE, number, 0, i)]
         if not staying:
@@ -192,7 +193,7 @@ class Ending(RoundSteps):
         return [(key, list(found.values())) for key, found in self.dones.items() if len(found) >= enough]
 
     def _others_done(self) -> bool:
-        """Whether this site's attempt has ended for all other members, or for a quorum with this site."""
+        """Whether the attempt has ended for all other members, or for a quorum that includes this site."""
         if self.attempt is None:
             return False
         number, own = self.attempt.number, self.setup.own
@@ -312,7 +313,7 @@ class Ending(RoundSteps):
         """Take over a final result, and the charges of this site that led to it."""
         said = self._farewells(key[0], [frame.sender for frame in frames])
         if len(said) <= self.liars:
-            return False  # with more, an honest one would state all that the members agreed on
+            return False  # with more, one is honest and states all that the members agreed on
         stated = [(*one.own, *one.agreed) for one in said.values()]
         try:
             if not all(map(self.sane_past, merge_past(stated))) or not self._hold_end(key):
@@ -324,7 +325,7 @@ class Ending(RoundSteps):
         return True
 
     def _hold_end(self, key: tuple[int, bytes, bytes]) -> bool:
-        """Whether this site has a result, or has received the frames that lead to it."""
+        """Whether this site has the result `key`, or has received the frames that lead to this result."""
         a, _, digest = key
         if not self.common:
             return self._hold_vectors(a, digest)

@@ -1,13 +1,14 @@
 """Envelopes: everything that a site sends, encrypted for neighbours whose certificates it accepts.
 
-Zenoh's TLS has no revocation lists, so the holder of a revoked certificate can open a link; and a relay
-decrypts what it carries. Neither of them can open an envelope. Each process draws a sending key. A neighbour
-gets it in answer to a signed request, if its certificate is valid and not revoked.
+Zenoh's TLS has no revocation lists, so the holder of a revoked certificate can open a link. A relay decrypts
+the TLS of what it carries. Neither the holder nor the relay can open an envelope. Each process draws a
+sending key. A neighbour gets this key in answer to a signed request, if the neighbour's certificate is valid
+and not revoked.
 
     request    a frame of kind KEY: b"?", the X25519 key of the asker
-    answer     a frame of kind KEY: b"!", that key, the X25519 key of the answerer, nonce,
-               AES-256-GCM(sending key, and the public keys of the job if the two jobs differ)
-    envelope   MAGIC (12 bytes), id of the sending key (8), nonce (12), AES-256-GCM(what it is (1), data)
+    answer     a frame of kind KEY: b"!", the asker's X25519 key, the X25519 key of the answerer, nonce,
+               AES-256-GCM(sending key, and the settings in job.toml if the two jobs differ)
+    envelope   MAGIC (12 bytes), id of the sending key (8), nonce (12), AES-256-GCM(`Content` (1), data)
 
 No key outlives the process. Nonces are random: a counter would repeat in a copy of the machine's memory.
 """
@@ -31,7 +32,7 @@ MAGIC = b"taciturn/3\0\1"
 REQUEST, ANSWER = b"?", b"!"
 KEY, ID, NONCE, TAG = 32, 8, 12, 16
 OVERHEAD = len(MAGIC) + ID + NONCE + TAG + 1
-LARGEST_JOB = 2**13  # bytes of a job's public keys that an answer may hold
+LARGEST_JOB = 2**13  # bytes of a job's settings that an answer may contain
 MOST_KEYS = 8  # keys of one neighbour: one for each process that sends in its name, the newest last
 
 
@@ -47,7 +48,7 @@ class Content(IntEnum):
 class Envelopes:
     """The sending keys of this process and of its neighbours.
 
-    job, shown : SHA-256 of the job, and its public keys for a neighbour that has another job.
+    job, shown : SHA-256 of the job, and its public settings, for a neighbour that has another job.
     seal : signs as this site.   check : refuses a frame that the neighbour of this number did not sign.
     draw : random bytes.
     """
@@ -64,7 +65,7 @@ class Envelopes:
         self.renew()
 
     def renew(self) -> None:
-        """Draw new keys: sites with the old ones must ask again."""
+        """Draw new keys: neighbours that have the old keys must ask again."""
         self._private = X25519PrivateKey.from_private_bytes(self.draw(KEY))
         self._public = self._private.public_key().public_bytes_raw()
         self._sending = self.draw(KEY)
@@ -78,7 +79,7 @@ class Envelopes:
         return MAGIC + self._id + nonce + self._cipher.encrypt(nonce, bytes([content]) + data, None)
 
     def open(self, envelope: bytes, via: int) -> tuple[Content, bytes] | None:
-        """The content of a neighbour's envelope; None if its key is not known yet."""
+        """The content of a neighbour's envelope; None if the key of the envelope is not known yet."""
         start = len(MAGIC) + ID
         cipher = self.known.get(via, {}).get(envelope[len(MAGIC) : start])
         if cipher is None:
@@ -98,7 +99,7 @@ class Envelopes:
         return frame
 
     def answer(self, frame: SignedFrame) -> bytes | None:
-        """The answer to a request; None if the frame is not one."""
+        """The answer to a request; None if the frame is not a request."""
         if frame.payload[:1] != REQUEST:
             return None
         theirs, nonce = frame.payload[1:], self.draw(NONCE)
@@ -107,7 +108,7 @@ class Envelopes:
         return self._sign(ANSWER + theirs + self._public + nonce + wrapped)
 
     def learn(self, frame: SignedFrame, via: int) -> bytes | None:
-        """Keep the sending key in an answer to this process, and return the rest; None for other frames."""
+        """Keep the sending key in an answer to this process, and return what follows it; else return None."""
         if frame.payload[: 1 + KEY] != ANSWER + self._public:
             return None
         theirs, rest = frame.payload[1 + KEY : 1 + 2 * KEY], frame.payload[1 + 2 * KEY :]

@@ -1,8 +1,8 @@
 """Events and effects: the whole interface between the protocol and the world.
 
 The driver of the protocol calls `handle(event, now, entropy)` with a monotonic time and fresh random bytes,
-and carries out the effects that come back, in their order. It answers `StoreRecords` with `Stored` once
-everything in it is on disk, or with `StoreFailed`.
+and carries out the effects that come back, in their order. It answers `StoreRecords` with `Stored` once all
+these records are on disk, or with `StoreFailed`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...privacy.sums import SumFacts
 
 @dataclass(frozen=True)
 class Started:
-    """The process has begun, with what was on disk and in volatile memory."""
+    """The process has started, and has loaded what was on disk and in volatile memory."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ Event = Started | Heard | QuestionAsked | Tick | Stored | StoreFailed | FinishAs
 
 @dataclass(frozen=True)
 class ChargedRelease:
-    """A charge of round `charge.t`, and the facts for its certificate.
+    """A charge of round `charge.t`, and the facts that a certificate states about this round.
 
     attempt, scope : the number and the id of the attempt.   members : the participants.
     sum : the sum that all sites receive; None for a round between neighbours.
@@ -85,7 +85,9 @@ class ChargedRelease:
 
 @dataclass(frozen=True)
 class StoreRecords:
-    """Put these records on disk, all or none; None deletes a record. No frame that depends on them was sent.
+    """Put these records on disk, all or none; None deletes a record.
+
+    No frame that depends on these records has been sent yet.
 
     releases : charges that go into the ledger in the same transaction.
     """
@@ -97,14 +99,14 @@ class StoreRecords:
 
 @dataclass(frozen=True)
 class Hold:
-    """Put these entries into volatile memory, or delete those that are None: keys, salts, noise."""
+    """Put these entries (keys, salts, noise) into volatile memory, and delete the entries that are None."""
 
     entries: Mapping[str, bytes | None]
 
 
 @dataclass(frozen=True)
 class SendFrame:
-    """Send a frame to these neighbours, or to all if none is named."""
+    """Send a frame to the neighbours `to`, or to all neighbours if `to` is empty."""
 
     data: bytes
     to: tuple[int, ...] = ()
@@ -112,7 +114,7 @@ class SendFrame:
 
 @dataclass(frozen=True)
 class Ask:
-    """Ask a neighbour for frames; they come as `Heard`."""
+    """Ask a neighbour for frames, which arrive as `Heard` events."""
 
     to: int
     question: bytes
@@ -120,7 +122,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class SetTimer:
-    """Send a `Tick` at this time; it replaces the previous timer."""
+    """Deliver a `Tick` at this time; the new timer replaces the previous timer."""
 
     at: float
 
@@ -129,9 +131,9 @@ class Reason(Enum):
     """Why a site stops."""
 
     LEFT_ALONE = "left alone"  # too few sites to continue; everything is stored
-    CONTRADICTION = "contradiction"  # one site signed two frames for one slot
+    CONTRADICTION = "contradiction"  # one site signed two frames that contradict each other
     DISAGREEMENT = "disagreement"  # members have different states or keys, and no site is proven to lie
-    IMPOSSIBLE = "impossible"  # an impossible sum
+    IMPOSSIBLE = "impossible"  # no rows within the public bounds add up to the sum of a round
     COPY = "copy"  # another process signs with this site's key
     BUDGET = "budget"  # the owner's account does not pay for the run
     DISK = "disk"  # something could not be stored
@@ -161,7 +163,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Leave:
-    """No other site needs this one any more."""
+    """The site leaves: no other site needs it any more, or it has waited long enough for the others."""
 
 
 @dataclass(frozen=True)

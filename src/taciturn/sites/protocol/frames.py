@@ -1,20 +1,20 @@
-"""The frame: the only thing that leaves a site. Job, kind, attempt, round, sender, payload, and a signature.
+"""The frame: a signed message of the protocol, with its job, kind, attempt, round, sender and payload.
 
     offset  size   field
     0       12     b"taciturn/3" and two zeros: the version of this format
     12      32     SHA-256 of the job
     44      1      kind, one of `Kind`
-    45      4      attempt, its number
+    45      4      the number of the attempt
     49      4      round t
-    53      2      sender, its position in the job's list of sites
-    55      32     scope: the id of the attempt; zeros before there is one
+    53      2      the sender's position in the job's list of sites
+    55      32     scope: the id of the attempt; zeros before the attempt has an id
     87      4      n, the length of the payload
     91      n      the payload
-    ...            the sender's X.509 certificate, DER: which key signs for that name
-    ...     64     Ed25519 signature of all that precedes
+    ...            the sender's X.509 certificate in DER form, which states the sender's name and key
+    ...     64     Ed25519 signature of all the bytes before it
 
-Numbers are little-endian. Everything except certificate and signature is the content; its SHA-256 is the
-digest. The same content under a renewed certificate is the same frame.
+Numbers are little-endian. Everything except certificate and signature is the content. The SHA-256 of the
+content is the digest of the frame. The same content under a renewed certificate is the same frame.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SIGNATURE = 64
 LARGEST_CERTIFICATE = 2048
 NOTHING = bytes(32)
 _SLOT = struct.Struct("<BIIH")
-MOST_WANTED = 4096  # frames in one question
+MOST_WANTED = 4096  # the most frames that one question asks for
 
 
 class Kind(IntEnum):
@@ -52,7 +52,7 @@ class Kind(IntEnum):
     DONE = 6  # the hash of what I hold after the last round
     LEAVE = 7  # I send nothing more: I have my result, or cannot continue
     TOTAL = 8  # the total of round t, for a site that was away
-    KEY = 9  # a request for the key of a site's envelopes, or the answer; for one neighbour, never kept
+    KEY = 9  # a request for the key of a site's envelopes, or the answer; no site stores it
 
 
 ROUND_KINDS = (Kind.COMMIT, Kind.MESSAGE, Kind.DONE)
@@ -60,7 +60,7 @@ PLAIN = b"taciturn vector\0"
 
 
 class Slot(NamedTuple):
-    """The slot of a frame: a site signs one frame for each slot of an attempt."""
+    """The slot of a frame. An honest site signs at most one frame for each slot of an attempt."""
 
     kind: int
     attempt: int
@@ -69,7 +69,7 @@ class Slot(NamedTuple):
 
 
 class FrameRefused(Exception):  # noqa: N818 - reads as a statement
-    """A frame is refused and changes nothing. `kind` is one word; the message is one line without values."""
+    """A frame is refused and changes nothing. `kind` is the reason in one word; the message has no data."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -116,12 +116,12 @@ def size_cap(payload: int) -> int:
 
 
 def encode(job: bytes, slot: Slot, scope: bytes = NOTHING, payload: bytes = b"") -> bytes:
-    """The content of a frame: all but certificate and signature."""
+    """The content of a frame: everything except certificate and signature."""
     return HEADER.pack(MAGIC, job, *slot, scope, len(payload)) + payload
 
 
 def decode(data: bytes, *, largest: int) -> SignedFrame:
-    """Parse a frame with a payload of at most `largest` bytes, or raise with the fault of its format."""
+    """Parse a frame with a payload of at most `largest` bytes; `FrameRefused` if its format is wrong."""
     if len(data) > size_cap(largest):
         raise FrameRefused("size", f"{len(data)} bytes, above the cap of {size_cap(largest)}")
     if len(data) < HEADER.size + SIGNATURE or not data.startswith(MAGIC):
@@ -147,16 +147,17 @@ def read_question(data: bytes) -> tuple[Slot, ...]:
 
 
 def pack_plain(before: bytes, vector: bytes) -> bytes:
-    """A message without masks. It names the digest of the attempt's previous message; zeros in the first.
+    """The payload of a message without masks: a mark, the digest of the previous message, and the vector.
 
-    If a site sends different vectors of a round to two neighbours, its later messages must differ too,
-    because the next message names one of the two. The mark shows that the message is not masked.
+    The digest is that of the site's previous message in this attempt; it is zero in the first message. If a
+    site sends two neighbours different messages in one round, its next message names only one of the two
+    digests, so that one neighbour notices. The mark shows that the message is not masked.
     """
     return PLAIN + before + vector
 
 
 def read_plain(payload: bytes) -> tuple[bytes, bytes] | None:
-    """(digest of the previous message, vector); None for another format."""
+    """(digest of the previous message, vector); None if the payload has another format."""
     start = len(PLAIN) + 32
     if not payload.startswith(PLAIN) or len(payload) < start:
         return None
@@ -166,8 +167,8 @@ def read_plain(payload: bytes) -> tuple[bytes, bytes] | None:
 def contradict(first: SignedFrame, second: SignedFrame) -> bool:
     """Whether two frames prove that one site contradicted itself.
 
-    Two frames for one slot of an attempt prove it. So does a message that names a previous message, if its
-    site never sent that one.
+    Two different frames for one slot of an attempt prove it. So do the messages of two consecutive rounds, if
+    the later message names a digest that the earlier message does not have.
     """
     whose = (first.job, first.kind, first.attempt, first.sender, first.scope)
     if whose != (second.job, second.kind, second.attempt, second.sender, second.scope):
@@ -194,13 +195,13 @@ def signed_with(frame: SignedFrame, certificate: bytes) -> bool:
 
 
 def _other_version(data: bytes) -> FrameRefused | None:
-    """The error for a frame of another release of this program; None if it is not one."""
+    """The error for a frame of another version of this format; None if the data are not such a frame."""
     said = re.match(rb"taciturn/(\d{1,3})\0", data[:14])
     if said is None or int(said[1]) == VERSION:
         return None
     older = "older" if int(said[1]) < VERSION else "newer"
     return FrameRefused(
         "version",
-        f"it uses version {int(said[1])} of the frames, this site version {VERSION}: its release is "
+        f"it uses version {int(said[1])} of the frames, this site uses version {VERSION}: its release is "
         f"{older}; all sites of a run need the same release",
     )

@@ -1,7 +1,8 @@
 """The state machine of one site: `handle` takes an event and returns effects, in order.
 
-A restarted site continues where it was if volatile memory matches the disk: it sends the stored
-bytes again. After a reboot, a restore or a copy the two do not match, and the site asks for a new attempt.
+If volatile memory matches the disk, a restarted site continues where it was: it sends the stored bytes again.
+After a reboot, or if the state was restored or copied, volatile memory does not match the disk, and the site
+asks for a new attempt.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class SiteProtocol(Ending):
         self.phase = "new"
 
     def _keep_again(self, frames: bytes) -> list[SignedFrame]:
-        """Load frames from the disk; this site's own are signed under its current certificate."""
+        """Load frames from the disk; this site's own frames are signed under its current certificate."""
         found = []
         for data in unpack_frames(frames):
             frame = self.read(data)
@@ -112,7 +113,7 @@ class SiteProtocol(Ending):
         return found
 
     def _replay(self) -> None:
-        """Recompute the state from the stored totals, to the same bits."""
+        """Recompute the state from the stored totals; every bit is the same as before."""
         t = 1 if self.common else self.completed[1] + 1
         while f"total/{t}" in self.saved:
             facts, own, heard = read_total(self.saved[f"total/{t}"])
@@ -141,13 +142,13 @@ class SiteProtocol(Ending):
         self._state_again()
 
     def _state_again(self) -> None:
-        """State again a result that is not final yet: the others still need this statement."""
+        """Send this site's stored statement of its result again: the other sites may still need it."""
         data = self.saved.get("done", b"")
         if data and "left" not in self.saved and self.read(data).scope == self.scope:
             self.publish(self.reseal(data))
 
     def _continues(self) -> bool:
-        """Whether volatile memory matches the disk: the process was at most restarted."""
+        """Whether volatile memory matches the disk: then only the process was restarted, not the machine."""
         live = self.attempt is not None and self.attempt.number == self.number
         if not live:
             secret = self.volatile.get("secret", b"")
@@ -205,14 +206,14 @@ class SiteProtocol(Ending):
         """Handle a frame with this site's signature that another process made."""
         earlier = frame.kind in (Kind.MESSAGE, Kind.DONE) and self.phase == "meet"
         if frame.kind == Kind.HELLO or earlier:
-            self.keep(frame, data)  # made before a rollback; others have completed the round with it
+            self.keep(frame, data)  # made before a rollback; others may have completed the round with it
         self.seen = max(self.seen, frame.attempt)
         mine = self.attempt is not None and frame.scope == self.scope and self.phase == "run"
         if mine and frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.t > self.completed[1]:
             self.stop(Reason.COPY, "another process signs with the name and key of this site.", data)
 
     def _answer(self, question: bytes, by: int) -> None:
-        """Send a neighbour the frames that it asks for, and the hello of a newer attempt."""
+        """Send a neighbour the frames that it asks for, and this site's hello if its attempt is newer."""
         slots = read_question(question)
         if not slots:
             return
@@ -250,7 +251,7 @@ class SiteProtocol(Ending):
             self.effects.append(Leave())
 
     def _tick_round(self) -> None:
-        """Ask for missing frames; continue without silent sites."""
+        """Ask for missing frames. If sites stay silent, begin a new attempt; stop if all sites are needed."""
         missing = self._missing()
         if missing:
             self.ask(missing)
@@ -264,7 +265,7 @@ class SiteProtocol(Ending):
             self.meet(max(self.number, self.seen) + 1)
 
     def waits_for(self) -> frozenset[int]:
-        """The other sites whose frames this one waits for."""
+        """The other sites whose frames this site waits for."""
         if self.phase == "run":
             missing = self._missing()
             first = [slot for slot in missing if slot.kind == Kind.COMMIT]
@@ -282,7 +283,7 @@ class SiteProtocol(Ending):
         return self.gone.get(site, -1) >= self.number
 
     def _advance(self) -> None:
-        """Advance as far as possible; one store at a time."""
+        """Advance as far as possible; no step is taken while records are being stored."""
         before = -1
         while not self.stopped and not self.then and before != len(self.effects):
             before = len(self.effects)

@@ -1,8 +1,9 @@
-"""The meeting: hello, proposal, signatures. An attempt is live once every member has signed the same id.
+"""The meeting: the sites agree on the members of an attempt, by hellos, a proposal and signatures.
 
-A site signs one id for each attempt number, and the numbers only increase. The id follows from the members'
-hellos, so no site can be made to join an attempt whose base, budget or members it does not know. A site
-deletes the keys of earlier attempts before it signs.
+An attempt is a sequence of rounds with fixed members. It is live once every member has signed its id. A site
+signs one id for each attempt number, and the numbers only increase. The id follows from the members' hellos,
+so no site can be made to join an attempt whose base, budget or members it does not know. A site deletes the
+keys of earlier attempts before it signs.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from .membership import (
 from .pads import RoundKeys, agree_keys, public_key, valid_key
 
 MOST_ATTEMPTS = 24  # the most attempts in which a site may be charged; then it stops
-MOST_ADMITTED = 8  # attempts after which no other site is admitted
-MOST_DOUBLES = 3  # how often an unknown hello with this site's signature counts as an old one of its own
+MOST_ADMITTED = 8  # attempts after which a site that is no member is not admitted to the run
+MOST_DOUBLES = 3  # proposals with an unknown hello of this site after which the site stops: a copy runs
 LONGEST_BACKOFF = 5
 SIGNED = b"1"
 
@@ -71,7 +72,7 @@ class Meeting(CatchingUp):
             self.ask(self.wanted_in_meeting())
 
     def _stated_past(self) -> list[Past]:
-        """The attempts that this site was charged in, each with the last round of which it saw a commit."""
+        """The attempts that charged this site, each with the last round charged or seen in a frame."""
         return [
             Past(p.number, p.members, p.base, p.left, max(p.charged, self._seen_commit(p)))
             for _, p in sorted(self.past.items())
@@ -129,7 +130,7 @@ class Meeting(CatchingUp):
         return set(range(len(self.setup.names))) - set(self._present()) - (self.finishing or frozenset())
 
     def finishers(self) -> list[int]:
-        """The sites that have signed an early end, while this site has not."""
+        """The sites whose newest hello asks for an early end; empty if this site asks for it too."""
         if self.finishing is not None:
             return []
         newest = {slot.sender: slot for slot in sorted(self.hellos)}
@@ -204,7 +205,10 @@ class Meeting(CatchingUp):
         return True
 
     def _acceptable(self, agreed: Agreed) -> bool:
-        """Whether an attempt has a quorum (or all agreed sites) and counts every charge of this site."""
+        """Whether an attempt has enough members and counts every charge of this site.
+
+        Enough is a quorum whose members are connected; for an early end, all sites that it does not exclude.
+        """
         wanted = read_hello(agreed.hellos[self.setup.own].payload)
         if wanted.finish:
             everybody = set(range(len(self.setup.names))) - (self.finishing or frozenset())
@@ -216,7 +220,7 @@ class Meeting(CatchingUp):
         return all(known.get(number, -1) >= entry.charged for number, entry in self.past.items())
 
     def _look_for_copy(self, digest: bytes) -> None:
-        """Look for another hello with this site's signature, which a proposal names."""
+        """Handle a proposal that names another hello with this site's signature: an old one, or a copy's."""
         if self._variant(self.setup.own, digest) is None:
             return
         self.doubles += 1
@@ -237,7 +241,7 @@ class Meeting(CatchingUp):
         self.hold(keys=None, y=None)  # of the previous attempt
         self.keys = None
         packed = self._pack_attempt(agreed, ())
-        result = node is None and not self.common  # the vectors in its hellos are the result
+        result = node is None and not self.common  # the vectors in the attempt's hellos are the result
         records = {"signed": packed, f"sign/{agreed.number}": packed if result else SIGNED}
         hellos = [read_hello(frame.payload) for frame in agreed.hellos.values()]
         releases = self.raised([h.past for h in hellos], [h.past for h in hellos if not h.lost])
@@ -249,12 +253,12 @@ class Meeting(CatchingUp):
     def raised(
         self, stated: Sequence[Sequence[Past]], lived: Sequence[Sequence[Past]]
     ) -> tuple[ChargedRelease, ...]:
-        """Charges of this site that others state, in case this site was rolled back and lacks them.
+        """Charges of this site that other sites state, in case this site was rolled back and lacks them.
 
-        A site that never lost its memory knows its charges in every attempt that it signed; what others state
-        then only affects the noise. A site that lost its memory accepts every stated charge. A site that does
-        not remember an attempt may never have taken part. It accepts a charge only if more sites state it
-        than may lie; only sites that took part in the attempt count.
+        A site that never lost its memory knows its charges in every attempt that it signed: for these
+        attempts, it accepts no charge that others state. A site that lost its memory accepts every stated
+        charge. Any other site may never have taken part in the attempt. It accepts a charge only if more
+        sites state it than may lie; sites that lost their own memory do not count.
         """
         releases: list[ChargedRelease] = []
         for entry in merge_past(stated):

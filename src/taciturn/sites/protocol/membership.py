@@ -3,8 +3,8 @@
 A hello states what a site has completed and every attempt that it was charged in. Everything about an attempt
 follows from its members' hellos. So all members compute the same attempt, or sign none:
 
-    base      the furthest (attempt, round) that a member completed, with the digest of the public state there
-    spent     for each earlier attempt, the highest round that any member states, charged to all
+    base      the last (attempt, round) that a member completed, with the digest of the public state after it
+    spent     for each earlier attempt, the last round that any member states; all members are charged for it
     left      the share of the budget that remains
     id        hash(job, number, members, base, left, numbers of the rounds, hellos)
 """
@@ -27,8 +27,8 @@ FINISH, LOST = 1, 2
 
 @dataclass(frozen=True)
 class Past:
-    """An attempt in which a site was charged: its members, the round before it, its share of
-    the budget, and the last round that was charged."""
+    """An attempt in which a site was charged: its members, the last round before it, its share of the
+    budget, and the last round that was charged."""
 
     number: int
     members: tuple[int, ...]
@@ -41,11 +41,12 @@ class Past:
 class Hello:
     """The statement of a site about itself before an attempt.
 
-    nonce, key : fresh; the X25519 key is made for this attempt alone.
-    finish : its operator wants the run to end after the last complete round, without the sites in `without`.
-    completed, digest : the attempt and round that it completed last, and the public state there.
-    vector : the part of its state that its neighbours need, if there is no common state.
-    lost : it lost its memory once, so its `past` may come from other sites.
+    nonce, key : random bytes, and an X25519 public key; both are drawn for this attempt alone.
+    finish : the operator wants the run to end after the last complete round, without the sites in `without`.
+    completed, digest : the attempt and round that the site completed last, and the digest of the public state
+        after this round.
+    vector : the part of the site's state that its neighbours need, if there is no common state.
+    lost : whether the site ever lost its memory, so that its `past` may come from other sites.
     """
 
     nonce: bytes
@@ -75,7 +76,7 @@ class Hello:
 
 @lru_cache(maxsize=1024)
 def read_hello(payload: bytes) -> Hello:
-    """A hello from its bytes; `FrameRefused` for another format. Cached."""
+    """Parse a hello; `FrameRefused` if the payload has another format. The result is cached."""
     try:
         nonce, key, flags, without, a, t, digest, count, size = _HELLO.unpack_from(payload)
         place, past = _HELLO.size, []
@@ -132,10 +133,11 @@ def read_proposal(payload: bytes) -> dict[int, bytes]:
 
 @dataclass(frozen=True)
 class Agreed:
-    """The attempt that follows from the members' hellos: all compute the same one, or sign nothing.
+    """The attempt that follows from the members' hellos: all members compute the same, or sign nothing.
 
-    base, digest : where the attempt begins.   past : the earlier attempts, as charged to all members.
-    left : the share of the budget.   finish : no further round; the run ends here.
+    base, digest : the last round before the attempt, and the digest of the public state after it.
+    past : the earlier attempts, as charged to all members.   left : the share of the budget that remains.
+    finish : whether the run ends without a further round.
     """
 
     number: int
@@ -166,7 +168,7 @@ def agree(
     """The attempt that the members' hellos define; `FrameRefused` if they contradict each other.
 
     spent : (base, left, last round) -> the share of the budget that these rounds of an attempt cost.
-    common : whether all sites have one public state; else each continues from its own.
+    common : whether all sites have one public state; if not, each site continues from its own state.
     """
     members = tuple(sorted(hellos))
     read = {i: read_hello(hellos[i].payload) for i in members}
@@ -188,7 +190,7 @@ def agree(
 
 
 def merge_past(stated: Sequence[Sequence[Past]]) -> tuple[Past, ...]:
-    """Every attempt that a member states, each with the highest round that any of them states."""
+    """Every attempt that a member states, each with the last charged round that any member states."""
     found: dict[int, Past] = {}
     for entry in (entry for entries in stated for entry in entries):
         known = found.get(entry.number)

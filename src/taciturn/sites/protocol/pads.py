@@ -74,7 +74,7 @@ def valid_key(key: bytes) -> bool:
 def agree_keys(
     own: int, secret: bytes, shown: Mapping[int, bytes], *, scope: bytes, attempt: int, t: int
 ) -> RoundKeys:
-    """The pair keys of an attempt that begins with round t, from keys that are valid."""
+    """The pair keys of an attempt that begins with round t; the public keys in `shown` must be valid."""
     private, keys = X25519PrivateKey.from_private_bytes(secret), {}
     for j, key in shown.items():
         shared = private.exchange(X25519PublicKey.from_public_bytes(key))
@@ -93,7 +93,7 @@ def pack_commit(value: bytes, digest: bytes, hashes: Mapping[int, bytes]) -> byt
 
 
 def read_commit(payload: bytes) -> tuple[bytes, bytes, dict[int, bytes]] | None:
-    """C, digest and key hashes; None for another format."""
+    """C, digest and key hashes; None if the payload has another format."""
     rest = payload[2 * KEY_BYTES :]
     if len(payload) < 2 * KEY_BYTES or len(rest) % _ENTRY.size:
         return None

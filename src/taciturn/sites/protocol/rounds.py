@@ -1,12 +1,12 @@
-"""A round in two steps.
+"""A round: two steps of every site, the commit and the message, and the total that follows from them.
 
     commit     draw the noise; keep y and the salt in volatile memory, store the charge and C; send C, the
                digest of the public state and numbers, and H(K_ij) for every partner
-    message    once every member's commit is there, with equal digests and matching key hashes: derive the
+    message    once every member's commit has arrived, with equal digests and matching key hashes: derive the
                pads from the commitments, store the masked message, send it
-    total      once every message is there: refuse an impossible sum; else advance the state
+    total      once every message has arrived: refuse an impossible sum; else advance the state
 
-A round without masks has no commit: its message is stored with its charge and sent.
+A round without masks has no commit: the message is stored together with its charge, and then sent.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class RoundSteps(Meeting):
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
         """The neighbours to pass a frame on to: in a round of masked sums, along one path to each member.
 
-        A member that lacks a frame asks for it. A site that sent two sites different frames of a round is
-        still detected: the sums then differ, and each received frame is shown to the neighbours.
+        A member that lacks a frame asks for it. A site that sends different frames of a round to two sites is
+        still detected: their sums differ, and then they show all frames of the round to their neighbours.
         """
         if self.common and self.attempt is not None and frame.scope == self.scope and frame.t:
             if frame.sender not in self.routes:
@@ -201,7 +201,7 @@ class RoundSteps(Meeting):
         self.hold(keys=self.keys.pack(), y=None)
 
     def _send_plain(self, t: int) -> None:
-        """A round without masks: the message is charged and stored, then sent."""
+        """Send the message of a round without masks, after it is charged and stored."""
         if self.keys is None or self.keys.t != t:
             self.meet(max(self.number, self.seen) + 1)
             return
@@ -218,23 +218,23 @@ class RoundSteps(Meeting):
         self.store(records, lambda: self._say_message(data), releases)
 
     def _message_before(self, t: int) -> bytes:
-        """The digest of this site's last message; zeros before the first of an attempt."""
+        """The digest of this site's message of round t - 1; zeros if this attempt has no such message."""
         stored = self.saved.get("message")
         frame = None if stored is None else self.read(stored)
         before = frame is not None and (frame.scope, frame.t) == (self.scope, t - 1)
         return frame.digest if frame is not None and before else NOTHING
 
     def _said(self, t: int, payload: bytes) -> bytes | None:
-        """The share in a message of round t; None for another format."""
+        """The share in a message of round t; None if the payload has another format."""
         if not self.node.padded(t):
             plain = read_plain(payload)
             payload = b"" if plain is None else plain[1]
         return payload if len(payload) == self.node.size(t) else None
 
     def set_aside(self, frame: SignedFrame, data: bytes) -> None:
-        """Keep the message of a member whose key signed the attempt, and was valid then.
+        """Keep a message with a certificate that is no longer valid, if the same key signed the attempt.
 
-        Others may have completed the round with it before they learnt that its key was revoked.
+        Other members may have completed the round with this message before they learnt about the revocation.
         """
         sign = self.find(Kind.SIGN, frame.attempt, 0, frame.sender, self.scope)
         now = frame.kind == Kind.MESSAGE and (frame.scope, frame.t) == (self.scope, self.completed[1] + 1)
@@ -243,7 +243,10 @@ class RoundSteps(Meeting):
             self.aside[frame.slot] = frame, data
 
     def _messages(self, t: int, stated: Collection[bytes]) -> dict[int, tuple[SignedFrame, bytes]] | None:
-        """Every message that round t needs, or None; `complete_round` handles those set aside."""
+        """Every message that round t needs, or None if one is missing.
+
+        A message that was set aside counts only if the round then leads to a digest in `stated`.
+        """
         whole = not self._lacks(Kind.MESSAGE, self.current().number, t)
         if not whole and not (stated and self.aside):
             return None
@@ -268,7 +271,7 @@ class RoundSteps(Meeting):
         )
 
     def complete_round(self, stated: Collection[bytes] = ()) -> None:
-        """Compute the total of the round in progress, once every message that it needs is there."""
+        """Compute the total of the round in progress, once every message that it needs has arrived."""
         if self.attempt is None or self.node is None or self.completed[1] >= self.method.rounds:
             return
         a, t = self.attempt.number, self.completed[1] + 1
@@ -317,11 +320,11 @@ class RoundSteps(Meeting):
         self.note(f"round {t} is complete", round=t)
 
     def _close(self) -> None:
-        """After the last round."""
+        """State the result after the last round; a subclass does this."""
         raise NotImplementedError
 
     def _give_up(self, reason: Reason, text: str) -> None:
-        """Tell the other sites that this one sends nothing more, so that they do not wait."""
+        """Stop, and tell the other sites (unless the disk failed) that this site sends nothing more."""
         if reason is not Reason.DISK:
             self.publish(self.seal(Kind.LEAVE, self.number, 0, payload=GAVE_UP))
         self.stop(reason, text)
