@@ -49,7 +49,7 @@ def test_run_folder_has_every_documented_file(folder):
 
 def test_run_folder_states_who_may_see_each_file(folder):
     said = (folder / "run" / "README.txt").read_text()
-    published, kept = said.split("Keep this file")
+    published, kept = said.split("Keep the ledger")
     for path in (folder / "run").iterdir():
         if path.name != "README.txt":
             assert path.name in (kept if path.suffix == ".sqlite" else published)
