@@ -23,7 +23,7 @@ from .messages import Messages
 from .setup import Setup
 
 Rounds = Generator[Send, Any, Any]
-_TOGETHER = 256  # the largest number of sites in one node, for a run with a single thread
+_TOGETHER = 256  # sites that one node may have in a run with a single thread; above 8 times that, 8 nodes
 
 
 def run_local(
@@ -47,7 +47,7 @@ def run_local(
     recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
     resume = ResumedRun(checkpoint, setup, recorder, [] if checkpoint is None else _digests(setup))
     with one_blas_thread():
-        parts = 8 * workers if workers > 1 else -(-setup.graph.n // _TOGETHER)
+        parts = 8 * workers if workers > 1 else min(8, -(-setup.graph.n // _TOGETHER))
         network = LocalNetwork(setup, ledger, parts=parts, resume=resume)
         with ThreadPoolExecutor(workers) as pool, progress(setup.rounds, "rounds", show=show) as step:
             try:
