@@ -61,7 +61,7 @@ def test_statement_with_a_smaller_epsilon_against_more_colluders_is_refused(ende
     entries["signature"] = ready.identity.sign(canonical(facts).encode()).hex()
     path.write_text(json.dumps(entries))
     try:
-        with pytest.raises(SiteError, match="another `epsilon_against`"):
+        with pytest.raises(SiteError, match="its `epsilon_against` differs"):
             verify_statement(path, load_trust(ready.site.path(ready.site.file.keys.authority)))
     finally:
         path.write_text(text)

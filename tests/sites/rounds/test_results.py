@@ -107,7 +107,9 @@ def resign(site, change, without=(), **options):
 )
 def test_a_statement_says_what_its_certificate_says(written, change):
     site, trust = written
-    with pytest.raises(SiteError, match=f"another `{next(iter(change))}` than certificate.json"):
+    with pytest.raises(
+        SiteError, match=f"its `{next(iter(change))}` differs from the one in certificate.json"
+    ):
         verify_statement(resign(site, change), trust)
 
 
@@ -192,7 +194,7 @@ def test_invalid_signed_release_counts_give_a_one_line_error(written, capsys, ch
     (site.folder / "again.key").unlink()
     path = resign(site, change)
     assert verify(site) == ExitCode.WRONG_FILES
-    assert capsys.readouterr().err == f"taciturn: {path}: not a signed statement.\n"
+    assert capsys.readouterr().err == f"taciturn: {path}: is not a signed statement.\n"
 
 
 def verify(site):
@@ -213,18 +215,18 @@ def test_a_statement_says_what_its_model_says(written, key, change):
     """Both are signed: a model of forty rounds beside the cost of one round."""
     site, trust = written
     rewrite(site, "model.json", change)
-    with pytest.raises(SiteError, match=f"another `{key}` than model.json"):
+    with pytest.raises(SiteError, match=f"its `{key}` differs from the one in model.json"):
         verify_statement(site.state / "statement.json", trust)
 
 
 def test_a_statement_of_an_early_end_is_of_the_round_and_the_sites_of_its_model(written):
     site, trust = written
     ended = {"round": 3, "reason": "all agreed", "sites": ["site-0", "site-1"]}
-    with pytest.raises(SiteError, match=r"another `rounds` than model\.json"):
+    with pytest.raises(SiteError, match=r"its `rounds` differs from the one in model\.json"):
         verify_statement(resign(site, {"ended": ended}), trust)
     (site.folder / "again.key").unlink()
     rewrite(site, "model.json", lambda model: model["run"].update(rounds=3), {"ended": ended})
-    with pytest.raises(SiteError, match=r"another `sites` than model\.json"):
+    with pytest.raises(SiteError, match=r"its `sites` differs from the one in model\.json"):
         verify_statement(site.state / "statement.json", trust)
     (site.folder / "again.key").unlink()
     rewrite(site, "model.json", lambda model: model["run"].update(sites=ended["sites"]))
@@ -249,7 +251,7 @@ def test_a_broken_certificate_beside_a_statement_is_a_wrong_file(written, capsys
 
 def test_statement_claims_masks_only_if_its_certificate_does(written):
     site, trust = written
-    with pytest.raises(SiteError, match="another `colluding` than certificate"):
+    with pytest.raises(SiteError, match="its `colluding` differs from the one in certificate"):
         verify_statement(resign(site, {"colluding": 1, "epsilon_against": [1.0]}), trust)
 
 
@@ -266,7 +268,7 @@ def rewrite(site, name, change, more=None):
 
 def test_a_statement_is_of_the_job_of_its_model(written):
     site, trust = written
-    with pytest.raises(SiteError, match="the model of another job"):
+    with pytest.raises(SiteError, match="the result of another job"):
         verify_statement(resign(site, {"job": {"name": "trial", "sha256": "00"}}), trust)
 
 

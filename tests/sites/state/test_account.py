@@ -304,7 +304,7 @@ def test_a_site_inside_the_block_of_another_budget_is_refused(ready, tmp_path):
     with open_store(ready) as store:
         with (
             Budget(tmp_path / "around.sqlite", epsilon=1) as around,
-            pytest.raises(LedgerError, match="run the site outside of the block"),
+            pytest.raises(LedgerError, match="run the site outside of the `with` block"),
         ):
             release(ready, store)
         assert around.runs == () and runs(ready) == []

@@ -127,7 +127,7 @@ def test_a_changed_audit_log_is_noticed(ready):
 def test_rehearsal_needs_no_approval(tmp_path, capsys):
     path = network(tmp_path)[0]
     assert run(["site", "approve", str(path)]) == 0
-    assert "it is a rehearsal" in capsys.readouterr().out
+    assert "a rehearsal needs no approval" in capsys.readouterr().out
     assert admitted(make_ready(load_site(path))) is None
     assert run(["site", "check", str(path), "--wait", "0"]) == 0
     out = capsys.readouterr().out

@@ -14,7 +14,8 @@ from .store import SiteStore
 def admit(ready: PreparedSite, account: Account | None, store: SiteStore | None = None) -> None:
     """Check, before the site connects, that the owner approved the job and the account can pay for it.
 
-    Without a `store` this happens only if there is no state yet, so that a refused job leaves no state.
+    Without a `store`, the check is made only if the state file does not exist yet, so that a refused job
+    creates no state file.
     """
     if account is None:
         _check_rehearsal(ready)
@@ -39,7 +40,7 @@ def _check_rehearsal(ready: PreparedSite) -> None:
 
 
 def charge_first(ready: PreparedSite, account: Account | None, store: SiteStore) -> None:
-    """Charge the whole run before its first message is stored; later, check that it is still charged."""
+    """Charge the whole run before its first message; before later ones, check that it is still charged."""
     if account is None:
         return
     if store.charges:
@@ -59,8 +60,8 @@ def read_mark(
 ) -> bool:
     """Whether the state is the newest; if not, the site may have sent more than the state records.
 
-    With masks such a state continues in a new attempt, and no mask covers two messages. Without masks
-    it continues only if the owner confirms that it is the `newest`; else `StateLost`.
+    With masks, an older state continues in a new attempt, and no mask covers two messages. Without masks, it
+    continues only if the owner confirms that no newer state exists (`newest`); otherwise `StateLost`.
     """
     if marks is None:
         return True

@@ -92,11 +92,11 @@ def run_site(
     without: frozenset[str] | None = None,
     newest: bool = False,
 ) -> SiteResult:
-    """Take part in the job until its end; `step` is called with the number of completed rounds.
+    """Take part in the job until its end; `step` is called with the number of newly completed rounds.
 
     `watch` is entered before the site connects, to listen to Zenoh's own log. `show` is entered once it is
-    connected, to serve its status page. `without`, if given, ends the run early, by agreement of all sites
-    except these. `newest` confirms that no newer copy of a moved state folder exists.
+    connected, to serve its status page. If `without` is given, the run ends early, once all sites except
+    these agree. `newest` confirms that no newer copy of a moved state folder exists.
 
     Raises `SiteError` if the site cannot continue, for example because a neighbour is silent or the disk is
     full. Nothing is lost: the next call continues with the same round and the same bytes. `StateLost` and
@@ -169,7 +169,7 @@ class SiteDriver:
     soon: deque[Event] = field(default_factory=deque)
 
     def run(self, without: frozenset[int] | None) -> SiteResult:
-        """Run until the site has its result and no other site needs it, or until it must stop."""
+        """Run until the site has its result and no other site needs this site, or until it must stop."""
         done = self.protocol.completed[1]
         if done:
             log.info("resumed after round %d of %d", done, self.protocol.method.rounds)
@@ -275,7 +275,7 @@ class SiteDriver:
         if effect.reason in (Reason.COPY, Reason.IMPOSSIBLE):
             take_back_results(self.ready.site.state)
             if effect.reason is Reason.COPY:
-                self.store.confirm(*self.store.reached)  # the copy may have sent more: 'at least', for good
+                self.store.confirm(*self.store.reached)  # the copy may have sent more: say 'at least'
             if effect.reason is Reason.IMPOSSIBLE:
                 self.store.forbid(text)
             about = self.ready.site.name if effect.about is None else self._name(effect.about)

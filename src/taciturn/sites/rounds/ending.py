@@ -55,7 +55,7 @@ def end_run(
     account: Account | None,
     marks: HighWaterMark | None,
 ) -> SiteResult | RunOver:
-    """Write the common result; if there is no model yet, report the cost."""
+    """Write the common result. If the run ended before there was a model, return an error with the cost."""
     ended = _ended(effect, ready.site.job.names)
     if effect.early:
         store.end_early(_rest(protocol, ready.site.job.names))
@@ -80,7 +80,7 @@ def end_run(
 
 
 def _ended(effect: Finished, names: tuple[str, ...]) -> dict[str, Any]:
-    """The last round, the sites and the reason; empty if all sites completed all rounds."""
+    """The run's last round, its sites and why it ended so; empty if all sites completed all rounds."""
     absent = [name for i, name in enumerate(names) if i not in effect.members]
     if not effect.early and not absent:
         return {}
@@ -106,7 +106,7 @@ OWN_FRAMES = {"hello", "sign", "commit", "message", "done", "left"}  # records t
 def recall(
     ready: PreparedSite, store: SiteStore, setup: SiteSetup, volatile: dict[str, bytes]
 ) -> SiteProtocol:
-    """The stored protocol; frames that wait to be sent are signed under the current certificate."""
+    """Load the protocol from the store; this site's frames are signed again if its certificate is new."""
     records = store.records()
     with unreadable_as(store.path):
         for key in OWN_FRAMES & records.keys():
@@ -120,20 +120,20 @@ def recall(
 
 
 def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
-    """The volatile memory of a job without masks: only its current round.
+    """The volatile memory of a job without masks, which contains only the current attempt and round.
 
-    Such a job has no secrets; the high-water mark decides whether its state may continue.
+    Such a job has no secrets. The high-water mark decides whether the site may continue from its state.
     """
     number, t = protocol.number, protocol.completed[1] + 1
     return {"secret": struct.pack("<I", number) + os.urandom(32), "keys": RoundKeys(number, t, {}).pack()}
 
 
 def check_start(ready: PreparedSite, store: SiteStore, marks: HighWaterMark | None, *, newest: bool) -> bool:
-    """Refuse a run that has ended, and a state below its mark unless the owner confirmed it.
+    """Refuse a run that has ended, and a state below its high-water mark unless the owner confirms it.
 
     Returns whether the state is the newest, according to its high-water mark.
     """
-    reserve_descriptors()  # for the results
+    reserve_descriptors()  # for writing the results
     proof = find_proof(ready)
     if proof is not None:
         said = state_released(ready, store, proof[1].owner)

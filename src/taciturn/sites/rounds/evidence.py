@@ -3,7 +3,8 @@
 If one site signed two frames that contradict each other, this site writes both to the state folder and shows
 them to its neighbours. The neighbours check them and do the same. The run ends for all sites, and the error
 names the culprit. Each site signs what it has actually released, in `stopped.json`, and no model is written.
-A model that was written just before, while neighbours still need this site, is deleted with its statement.
+A site that has its result stays for its neighbours a little longer. If the run must stop then, the site
+deletes its model and its statement.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def write_proof(folder: Path, job: str, owner: str, data: Sequence[bytes]) -> Pa
 
 
 def find_proof(ready: PreparedSite) -> tuple[Path, Equivocation] | None:
-    """A proof that this site stored earlier: its run is over."""
+    """The proof of a contradiction that this site stored in an earlier process; the run is over then."""
     for path in sorted(ready.site.state.glob("proof-*.json")):
         caught = read_proof(path, ready.trust)
         if caught.frames[0].job == ready.site.job.hash:
@@ -72,11 +73,11 @@ def find_proof(ready: PreparedSite) -> tuple[Path, Equivocation] | None:
 
 @about_files
 def read_proof(path: Path, trust: Trust) -> Equivocation:
-    """Check a proof: two frames of one job, signed by the site it names, that contradict each other."""
+    """Read and check a proof: two frames that contradict each other, signed by the site that it names."""
     try:
         text = read_text(path, LARGEST, "a proof")
         if text.count("[") + text.count("{") > BRACKETS:  # before parsing, which takes memory
-            raise ValueError("brackets")
+            raise ValueError("brackets")  # becomes a `SiteError` below
         facts = json.loads(text)
         name, (one, other) = str(facts["site"]), [bytes.fromhex(text) for text in facts["frames"]]
         first, second = (decode(data, largest=len(data)) for data in (one, other))
@@ -87,14 +88,14 @@ def read_proof(path: Path, trust: Trust) -> Equivocation:
     except SiteError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SiteError(f"{path}: not a proof.") from error
+        raise SiteError(f"{path}: is not a proof.") from error
     if not contradict(first, second):
         raise SiteError(f"{path}: proves nothing: the two frames do not contradict each other.")
     return Equivocation(name, (first, second))
 
 
 def take_back_results(folder: Path) -> None:
-    """Delete a model that was written before the proof, with its statement."""
+    """Delete the model or answer, the certificate and the statement that were written before the stop."""
     for name in (MODEL, RESULT, CERTIFICATE, STATEMENT):
         (folder / name).unlink(missing_ok=True)
 
@@ -112,10 +113,10 @@ def cost_of(ready: PreparedSite, released: Sequence[int]) -> float:
 
 
 def state_released(ready: PreparedSite, store: SiteStore, cause: str, *, twice: int | None = None) -> str:
-    """Sign and report what was really released.
+    """Write a signed report of what this site has actually released, and return its content as text.
 
-    twice : a round of this site that was sent in two frames. It is unknown since when two processes ran,
-        so every round up to this one counts twice, and the figures are 'at least'.
+    twice : a round that this site sent in two frames. It is unknown since when two processes ran, so every
+        round up to this round counts twice, and the figures are 'at least'.
     """
     released, at_least = store.rounds, store.at_least or twice is not None
     if twice is not None:
@@ -142,4 +143,4 @@ def state_released(ready: PreparedSite, store: SiteStore, cause: str, *, twice: 
     times = f"{len(released)} releases" if len(released) != 1 else "1 release"
     at = format_delta(ready.site.job.delta)
     cost = f"epsilon {format_cost(epsilon)} at delta {at}" if released else "nothing spent"
-    return f"This site has released: {'at least ' if at_least and released else ''}{times}, {cost}"
+    return f"This site has made {'at least ' if at_least and released else ''}{times}: {cost}"

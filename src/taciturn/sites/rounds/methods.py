@@ -27,7 +27,8 @@ def site_method(ready: PreparedSite) -> Any:
 def make_setup(ready: PreparedSite, refusals: Refusals, *, mark: int, paid: bool = False) -> SiteSetup:
     """The setup of this site's protocol; without a `quorum` in the job, no site may drop out.
 
-    mark, paid : the last round by the high-water mark; whether the mark shows that the state is too old.
+    mark : the last round according to the high-water mark.
+    paid : whether the mark or the account shows that the state is too old.
     """
     site, job = ready.site, ready.site.job
     names, method = tuple(job.names), site_method(ready)
@@ -58,7 +59,7 @@ def make_setup(ready: PreparedSite, refusals: Refusals, *, mark: int, paid: bool
 
 
 def check_absent(site: Site, absent: frozenset[str]) -> frozenset[int]:
-    """The numbers of the absent sites; the remaining ones must be connected."""
+    """The numbers of the absent sites; the remaining sites must be connected to each other."""
     names = site.job.names
     for name in sorted(absent):
         if name not in names or name == site.name:
@@ -78,8 +79,8 @@ def warm_up(ready: PreparedSite) -> None:
     """Load what the first round needs before the site connects, so that no other site waits for it.
 
     Compiled code is loaded from disk at its first use, which takes about a second; in round 1 all neighbours
-    would wait for it. So a round is rehearsed with made-up rows and keys. No row of the site is read, nothing
-    is kept, and a failure here occurs again later, where it is reported.
+    would wait for it. So a round is rehearsed with made-up rows and keys. No row of the site is read, and
+    nothing is kept. A failure is ignored: it occurs again in the real round, where it is reported.
     """
     with suppress(TaciturnError, ArithmeticError, ValueError):
         ready.prepared.warm_up(ready.rows, ready.site.job.seed)

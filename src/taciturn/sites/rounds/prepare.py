@@ -1,4 +1,4 @@
-"""The preparation of a site: everything it needs before round 1, checked, and the cost of the run."""
+"""The preparation of a site: load and check everything that it needs before round 1, and price the run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def make_ready(site: Site) -> PreparedSite:
 
 
 def _load(site: Site) -> Any:
-    """The objective of this site, or the rows for its private half."""
+    """The objective that this site minimises; for questions, the rows from which their sums are computed."""
     job = site.job
     if job.kind != TRAIN:
         return job.asking.rows(load_table(site))
@@ -83,5 +83,5 @@ def _load(site: Site) -> Any:
 
 
 def prepare_run(site: Site) -> SitesMethod:
-    """Every number of the run that this site knows, checked. Of the schedules it knows only its own."""
+    """Every number of the run that this site knows, checked. It does not know the others' schedules."""
     return site.job.settings.prepare(site.number, site.settings, real=not site.job.simulated)

@@ -54,8 +54,9 @@ def write_results(
 ) -> Certificate:
     """Write model.json, certificate.json and statement.json to the state folder, each one atomically.
 
-    `ended`, unless all sites completed all rounds: the last `round`, the `sites` and the `reason`. With
-    `coordinates` V, the model applies to V'x, shrunk to norm 1, instead of x.
+    If not all sites completed all rounds, `ended` has the last `round`, the `sites` and the `reason`. With
+    `coordinates` V, the model applies to V'x, shrunk to norm at most 1, instead of x. A job of questions has
+    result.json instead of model.json.
     """
     folder, job = ready.site.state, ready.site.job
     asked = job.kind != TRAIN
@@ -88,8 +89,9 @@ def model_facts(
 ) -> dict[str, Any]:
     """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
 
-    The intercept of a job is a constant entry of x, so its weight is the last of `coef`. In a masked job the
-    constant has a public value, and the intercept is separate. Each of several classes has a row of `coef`.
+    The intercept of a job is a constant entry of x, so its weight is the last entry of `coef`. In a masked
+    job the constant has a public value, and the intercept is separate. With more than two classes, each
+    class has a row of `coef`.
     """
     coef = coef.reshape(-1, job.dimension)
     apart, names = np.zeros(len(coef)), list(job.feature_names)
@@ -125,7 +127,7 @@ def model_facts(
 
 
 def statement(ready: PreparedSite, certificate: Certificate, texts: dict[str, str]) -> dict[str, Any]:
-    """The facts that a site signs: the cost of the whole run, and the files that it belongs to."""
+    """The facts that a site signs: the cost of the whole run, and the hashes of the result files."""
     job = ready.site.job
     return {
         "format": FORMAT,
@@ -138,7 +140,7 @@ def statement(ready: PreparedSite, certificate: Certificate, texts: dict[str, st
 
 
 def _costs(certificate: Certificate) -> dict[str, Any]:
-    """The costs in a statement, as in its certificate, and the ledger that they come from.
+    """The costs in a statement, which are those of its certificate, and the ledger that they come from.
 
     For a masked run: the assumed number of colluders, and epsilon against 0, 1, ... colluders.
     """
@@ -176,7 +178,7 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
     except SiteError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SiteError(f"{path}: not a signed statement.") from error
+        raise SiteError(f"{path}: is not a signed statement.") from error
     if at > datetime.datetime.now(datetime.UTC) + AHEAD:
         raise SiteError(f"{path}: says that it was signed on {at:%Y-%m-%d}, which is in the future.")
     for beside in files_beside(path, facts):
@@ -188,7 +190,7 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
 
 
 def files_beside(path: Path, facts: dict[str, Any]) -> list[Path]:
-    """The files beside a statement that it was signed for; no pipes or devices."""
+    """The files in the statement's folder that it was signed for; pipes and devices are left out."""
     return [path.parent / name for name in facts["files"] if (path.parent / name).is_file()]
 
 
@@ -199,7 +201,7 @@ def read_text(path: Path, most: int, what: str) -> str:
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise SiteError(f"{path}: too large to be {what}.")
+        raise SiteError(f"{path}: is too large to be {what}.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -207,10 +209,10 @@ def read_text(path: Path, most: int, what: str) -> str:
 
 
 def _check_facts(facts: dict[str, Any]) -> None:
-    """Check the types of a signed statement; raises one of the errors that `verify` expects.
+    """Check the types of a signed statement. `verify_statement` turns the errors into 'not a statement'.
 
-    A statement of a whole run names both files; otherwise it could be put beside any files. An entry of one
-    format is not allowed in the other format, where nothing would check it.
+    A statement of a whole run must name both files; otherwise it could be put beside any files. An entry of
+    one format is not allowed in the other format, where nothing would check the entry.
     """
     form = facts["format"]
     if (
@@ -239,7 +241,7 @@ def _check_facts(facts: dict[str, Any]) -> None:
 
 
 def _check_end(facts: dict[str, Any]) -> None:
-    """Check after how many rounds a run ended, and with which sites if it ended early."""
+    """Check the entries of a whole run: its rounds, its pure epsilon, and how it ended if not as planned."""
     if not _is_whole(facts["rounds"]):
         raise TypeError("rounds")
     if facts["pure_epsilon"] is not None and not _is_number(facts["pure_epsilon"]):
@@ -282,9 +284,9 @@ def _check_certificate(path: Path, facts: dict[str, Any]) -> None:
     costs = _costs(certificate)
     for key in dict.fromkeys((*costs, "attempts", *_MASKED)):
         if facts.get(key) != costs.get(key):
-            raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
+            raise SiteError(f"{path}: its `{key}` differs from the one in {beside.name} in the same folder.")
     if [entry.name for entry in certificate.sites] != [facts["site"]]:
-        raise SiteError(f"{path}: {beside.name} beside it is about another site.")
+        raise SiteError(f"{path}: {beside.name} in the same folder is about another site.")
 
 
 def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
@@ -295,10 +297,10 @@ def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
         run, simulated, delta = model["run"], model["simulated"], model["settings"]["delta"]
         rounds, sites, hashed = run["rounds"], run["sites"], run["sha256"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise SiteError(f"{beside}: not the model of a network's run.") from error
+        raise SiteError(f"{beside}: is not the result of a network's run.") from error
     if hashed != facts["job"]["sha256"] or run.get("job") != facts["job"]["name"]:
-        raise SiteError(f"{path}: {beside.name} beside it is the model of another job.")
-    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds  # restarted rounds
+        raise SiteError(f"{path}: {beside.name} in the same folder is the result of another job.")
+    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds  # repeated rounds
     completed = rounds if again else facts["rounds"]
     stated = {
         "rounds": (completed if ended is None else ended["round"], rounds),
@@ -308,7 +310,7 @@ def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
     }
     for key, (here, there) in stated.items():
         if here != there:
-            raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
+            raise SiteError(f"{path}: its `{key}` differs from the one in {beside.name} in the same folder.")
 
 
 def sign_facts(ready: PreparedSite, facts: dict[str, Any]) -> dict[str, Any]:

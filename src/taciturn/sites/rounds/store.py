@@ -1,7 +1,7 @@
-"""The store of a site: the records of the protocol and the chained charges, in one SQLite file.
+"""The store of a site: the records of the protocol and the hash-chained charges, in one SQLite file.
 
 One transaction holds the records of a step and their charges; it is synced to disk before anything is sent.
-Keys, salts, noise and rows of data are never stored here.
+Keys, salts, noise and rows of data are never stored in this file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ODD = (FrameRefused, struct.error)
 
 
 class ChargedLedger(MemoryLedger):
-    """The charges of one site as a certificate states them, and the head of the chain that holds them."""
+    """The charges of one site as a certificate states them, and the head of the chain of these charges."""
 
     head: Head
 
@@ -209,7 +209,7 @@ def charged_ledger(
     rest: tuple[SumFacts, ...] = (),
     budget: SiteBudget | None = None,
 ) -> ChargedLedger:
-    """The ledger that these rows make; `rest` was planned but not released, `budget` is only recorded."""
+    """The ledger of these charges. `rest` was planned but not released; `budget` is recorded, not checked."""
     rows = sorted(charges, key=lambda body: (body["attempt"], body["round"]))
     sums = [body for body in rows if "charge" not in body]
     stated = [(str(body["scope"]), tuple(body["members"]), SumFacts(**body["sum"])) for body in sums]
@@ -254,15 +254,15 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def unreadable_as(path: Path) -> Iterator[None]:
-    """Turn every error of reading damaged rows into one line."""
+    """Turn every error of reading a damaged row into `WrongFiles`, with a message of one line."""
     try:
         yield
     except TaciturnError:
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError, *_ODD) as error:
         raise WrongFiles(
-            f"{path}: is damaged: a row in it cannot be read. Nothing is released; restore the newest intact "
-            "copy of the folder."
+            f"{path}: is damaged: one of its rows cannot be read. Nothing is released; restore the newest "
+            "intact copy of the folder."
         ) from error
 
 

@@ -20,13 +20,13 @@ from ..wire.probe import probe
 from ..wire.whereabouts import Whereabouts, write_seen
 
 WRITE = 1.0  # seconds between two writes of the file for `status`
-SAY = 10.0  # seconds of silence before the first line; each further line after ten times as long
+SAY = 10.0  # seconds of silence before the first line in the log; each further line after ten times as long
 log = logging.getLogger("taciturn.site")
 
 
 @dataclass
 class WaitingRoom:
-    """The missing sites, and since when; updated with every tick of the protocol."""
+    """The sites that this site waits for, and since when; updated with every tick of the protocol."""
 
     site: Site
     protocol: SiteProtocol
@@ -51,7 +51,7 @@ class WaitingRoom:
                     self.heard[name] = slot.t, time.time()
 
     def look(self, *, last: bool = False) -> None:
-        """At a tick: find the missing sites, tell the neighbours, write them to a file; log a long wait."""
+        """At a tick: find the missing sites, report them to neighbours and a file, and log a long wait."""
         names = tuple(self.site.job.names[i] for i in sorted(self.protocol.waits_for()))
         now, place = time.monotonic(), (self.protocol.phase, self.protocol.number, self.round)
         if not self.names or place != self.place:
@@ -79,7 +79,7 @@ class WaitingRoom:
         return protocol.completed[1] + 1
 
     def what(self) -> str:
-        """The current activity of this site, as text."""
+        """What this site waits for, as text: the opening, a round, an attempt or the end."""
         protocol, rounds = self.protocol, self.site.job.rounds
         if protocol.phase == "over":
             return "until it is done too"
@@ -98,7 +98,7 @@ class WaitingRoom:
         finishers = [site.job.names[i] for i in self.protocol.finishers()]
         if finishers and self.protocol.phase == "meet":
             said += (
-                f"; {', '.join(finishers[:5])} wants to finish the run here, and releases nothing more: to "
+                f"; {', '.join(finishers[:5])} wants to finish the run now, and releases nothing more: to "
                 "agree, stop this site and run taciturn site finish"
             )
         return said

@@ -92,7 +92,7 @@ log = logging.getLogger("taciturn.site")
 
 @dataclass(frozen=True)
 class AccountSeen:
-    """The content of an account: the number of runs, their total cost, and what is left for one more."""
+    """The content of an account: the number of runs, their total cost, and what is left for one more run."""
 
     runs: int
     spent: float
@@ -134,8 +134,8 @@ class Account:
         around = active_budget()
         if around is not None and not around.is_at(self.place):
             raise LedgerError(
-                f"the budget {around.path} is open, and a site charges the account of its table, "
-                f"{self.place}; run the site outside of the block. Nothing was released."
+                f"the budget {around.path} is open, but a site charges the account of its table, "
+                f"{self.place}; run the site outside of the `with` block. Nothing was released."
             )
         check_ledger(self.place)
         check_copies(self.site, self.place)
@@ -143,9 +143,9 @@ class Account:
             self._open()
 
     def can_pay(self, planned: Planned, what: str) -> float:
-        """What is left after a run; `BudgetExceeded` if the account cannot pay for it.
+        """What would be left after a run; `BudgetExceeded` if the account cannot pay for the run.
 
-        Nothing is charged, and no file is made.
+        Nothing is charged, and no account is created.
         """
         self.check_place()
         if self.place.exists():
@@ -158,7 +158,8 @@ class Account:
         self.check_place()
         if not self.place.exists():
             log.warning(
-                "created a new account for this table: %s; if it had one, stop and set `budget.ledger` to it",
+                "created a new account for this table: %s; if the table has an older account, stop and write "
+                "its path in `budget.ledger`",
                 self.place,
             )
             make_place(self.site, self.place)
@@ -194,7 +195,7 @@ class Account:
             account.finish(run)
 
     def seen(self) -> AccountSeen:
-        """The current content; a new account has the whole budget."""
+        """The current content of the account; an account that does not exist yet has the whole budget."""
         terms = self.terms
         if not self.place.exists():
             return AccountSeen(0, 0.0, terms.epsilon, terms.epsilon, terms.unit, str(self.place))
@@ -240,7 +241,7 @@ class Account:
 
 
 def judged(run: RunFacts, colluding: int | None) -> RunFacts:
-    """The facts of a run under the owner's assumption about colluders; None: all other sites.
+    """The facts of a run if `colluding` other sites collude, as the owner assumes; None means all others.
 
     If the job assumes more colluders than the owner, the job's number is used.
     """

@@ -1,6 +1,6 @@
 """Approval: a site runs nothing that its owner has not approved, by hand or by the rules in site.toml.
 
-Every answer that the site gave to a job is in the audit log of the table, hash-chained like a ledger.
+Every answer that the site gave to a job is in the table's audit log, which is hash-chained like a ledger.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FORMAT = "taciturn-audit/1"
 class JobQuestion:
     """The request of a job to a table: kinds of questions, columns, and the cost to one unit.
 
-    programs : the SHA-256 of every installed program that it runs.
-    by_site : whether the answer has figures for single sites, including this one.
+    programs : the SHA-256 of every installed program that the job runs.
+    by_site : whether the result has figures for single sites, including this site.
     epsilon : the cost under the owner's assumption about colluders, which `against` states as text.
     """
 
@@ -65,7 +65,10 @@ class JobQuestion:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a site may take part in a job, and why; the cost, and what was left before it."""
+    """Whether a site may take part in a job, and why.
+
+    cost, left : the job's cost, and what was left of the table's budget before the job.
+    """
 
     allowed: bool
     why: str
@@ -74,7 +77,7 @@ class Decision:
 
 
 def question(site: Site, planned: Planned) -> JobQuestion:
-    """The request of a site's job; `planned` is its cost under the owner's assumptions."""
+    """The request of a site's job; `planned` is the cost of the job under the owner's assumptions."""
     job, run = site.job, planned.run
     asked = () if job.kind == TRAIN else job.asking.questions
     others = run.sites - 1
@@ -108,7 +111,7 @@ def _columns(site: Site) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class AuditLog:
-    """The file beside the account of a table; a row that was changed or removed is detected."""
+    """The audit log of a table, a file beside its account. A changed or removed row is detected."""
 
     path: Path
 
@@ -158,7 +161,7 @@ def decide(
 ) -> Decision:
     """Decide whether the site may take part now; a `charged` run is not paid for again.
 
-    An answer that is new is written to the audit log, unless `log` is False.
+    An answer that differs from the previous answer is written to the audit log, unless `log` is False.
     """
     account.check_place()
     asked, seen, answers = question(site, planned), account.seen(), audit_log(account)
@@ -185,7 +188,7 @@ def decide(
 
 
 def answer_by_hand(site: Site, planned: Planned, account: Account, *, approve: bool) -> None:
-    """Write the owner's own answer to the audit log; the latest one counts."""
+    """Write the owner's own answer to the audit log; the owner's latest answer counts."""
     asked = question(site, planned)
     _write(audit_log(account), _number(site, asked), asked, APPROVED if approve else REFUSED, "hand")
 
@@ -215,7 +218,7 @@ def _misses(rules: ApprovalRules | None, asked: JobQuestion) -> Iterator[str]:
         yield f"`approve.columns` does not allow {', '.join(unknown)}"
     if rules.epsilon is not None and asked.epsilon > rules.epsilon:
         most = format_given(rules.epsilon)
-        yield f"it costs epsilon {format_cost(asked.epsilon)}, and `approve.epsilon` is {most}"
+        yield f"the job costs epsilon {format_cost(asked.epsilon)}, and `approve.epsilon` is {most}"
 
 
 def _number(site: Site, asked: JobQuestion) -> str:
@@ -234,5 +237,5 @@ def _plain(asked: JobQuestion) -> dict[str, Any]:
 
 
 def what_for(site: Site) -> str:
-    """The name of the run in the account."""
+    """The text that names this run in the account."""
     return f"site {site.name} in job {site.job.name}, {site.job.hash.hex()[:12]}"

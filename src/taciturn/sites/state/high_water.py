@@ -1,9 +1,9 @@
 """The high-water mark: the last round of a run, stored beside the account, outside the state folder.
 
-A state that was restored from a backup lacks later messages; the mark does not. It is raised after a message
-is stored and before it is sent, so only a restored state is below it. Such a state, or one that was moved,
-continues only if the owner confirms it; reports of neighbours do not count. Then all figures of the run are
-'at least'.
+A state that was restored from a backup lacks later messages, but the mark counts them. The mark is raised
+after a message is stored and before it is sent, so only a restored state is below the mark. Without masks, a
+state that was restored or moved continues only if the owner confirms it; reports of neighbours do not count.
+Then all figures of the run are 'at least'.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONFIRM = (
 
 @dataclass(frozen=True)
 class Mark:
-    """The newest round that was stored, its attempt, and its file (a hash of the file's identity).
+    """The newest round that was stored, its attempt, and the state file (as a hash of its identity).
 
     at_least : the owner has confirmed a state that was restored or moved, so more may have been sent.
     writes : how often the mark was written.
@@ -51,7 +51,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class HighWaterMark:
-    """The marks of all runs with one table, a file for each."""
+    """The high-water marks of all runs that use one table, with one file for each run."""
 
     folder: Path
 
@@ -66,7 +66,7 @@ class HighWaterMark:
         return self._parse(run, data) if data else None  # created, but stopped before the first write
 
     def check(self, run: str, attempt: int, round: int, place: str) -> None:
-        """Raise `StateLost` if a state is below the mark, or is another file; see `confirm`."""
+        """Raise `StateLost` if a state is below the mark or in another file, and was not confirmed."""
         mark = self.read(run)
         if mark is None:
             return
@@ -91,7 +91,7 @@ class HighWaterMark:
             self._write(descriptor, Mark(attempt, round, _digest(place), True, mark.writes))
 
     def raise_to(self, run: str, attempt: int, round: int, place: str) -> None:
-        """Raise the mark, durably. If it is higher already, another process has continued: `StateLost`."""
+        """Raise the mark, durably. `StateLost` if it is higher already: another process has continued."""
         with self._locked(run) as (descriptor, mark):
             if mark is None:
                 self._write(descriptor, Mark(attempt, round, _digest(place)))

@@ -31,7 +31,7 @@ def _call(number: int, *arguments: object) -> int:
 
 @dataclass(frozen=True)
 class KernelKeyring:
-    """The secrets of one site, which `owner` names, in the keyring of this user."""
+    """The secrets of one site in the keyring of this user; `owner` is a name for the site."""
 
     owner: str
 
@@ -97,5 +97,7 @@ class KernelKeyring:
 
     def _numbers(self) -> tuple[int, int]:
         if platform.system() != "Linux" or platform.machine() not in _CALLS:
-            raise SiteError(f"the kernel of {platform.system()} {platform.machine()} has no keyring here.")
+            raise SiteError(
+                f"the kernel of {platform.system()} {platform.machine()} has no keyring for this program."
+            )
         return _CALLS[platform.machine()]

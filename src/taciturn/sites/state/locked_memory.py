@@ -1,4 +1,4 @@
-"""A folder in memory. It is checked to be a tmpfs that is never swapped to a disk."""
+"""Secrets in a folder in memory, after a check that it is on a tmpfs that is never swapped to a disk."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def file_system(folder: Path) -> int:
 
 
 def swaps() -> bool:
-    """Whether the machine has swap; assumed if this cannot be read."""
+    """Whether the machine has swap; True if this cannot be found out."""
     try:
         with open("/proc/swaps", "rb", buffering=0) as file:
             return len(file.read().splitlines()) > 1
@@ -74,12 +74,12 @@ def has_option(folder: Path, option: str) -> bool:
 
 @dataclass(frozen=True)
 class MemoryFolder:
-    """Secrets as files of a folder that only this user can read; each is whole or not there."""
+    """Secrets as files of a folder that only this user can read; each file is written whole or not at all."""
 
     folder: Path
 
     def write(self, name: str, secret: bytes) -> None:
-        """Store a secret; refused if swap was turned on meanwhile."""
+        """Store a secret; `WrongFiles` if swap was turned on since the site started."""
         self._make()
         if fault := find_fault(self.folder):
             raise WrongFiles(f"{self.folder} {fault}")
@@ -131,7 +131,7 @@ class MemoryFolder:
         self._check()
 
     def _check(self) -> None:
-        """Check that the folder is this user's and not a link: shared memory is open to all users."""
+        """Check that the folder belongs to this user alone: any user can create folders in shared memory."""
         found = os.lstat(self.folder)
         if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not os.path.isdir(self.folder):
             raise WrongFiles(f"{self.folder}: must belong to this user alone; remove it first.")

@@ -1,9 +1,9 @@
 """Keys in memory that a power cut erases: a tmpfs that is never swapped, or the kernel's keyring.
 
 In a masked job these are private keys, salts and noise. They are never in the state file, its journal or a
-backup. After kill -9 they are still there; after a reboot they are not. Each entry is bound to the identity
-of the state file, so a state that was moved, restored or copied finds no entries. A hibernated machine, or
-an image of a machine with its memory, contains the keys: protect such an image like a key.
+backup. They survive kill -9, but not a reboot. Each entry is bound to the identity of the state file, so a
+site whose state file was moved, restored or copied finds no entries. A hibernated machine, or an image of a
+machine with its memory, contains the keys: protect such an image like a key.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SecretPlace(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class VolatileMemory:
-    """The volatile memory of one site's protocol; `state` is the file that it belongs to."""
+    """The volatile memory of one site's protocol; `state` is the state file that the memory belongs to."""
 
     place: SecretPlace
     state: Path
@@ -75,7 +75,7 @@ class VolatileMemory:
 def open_volatile(folder: Path | None, state: Path) -> VolatileMemory:
     """The keys of the site with that state file: in `folder`, in the kernel's keyring, or in a usual place.
 
-    A `folder` that is not a tmpfs, or may be swapped to a disk, is refused with the fix.
+    A `folder` that is not on a tmpfs, or may be swapped to a disk, is refused; the error says what to do.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # no dump
     own = hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:32]
@@ -92,7 +92,7 @@ def open_volatile(folder: Path | None, state: Path) -> VolatileMemory:
         faults.append(f"{place} {fault}")
     if KernelKeyring.works():
         return VolatileMemory(KernelKeyring(own), state)
-    why = " ".join(faults) or "there is no tmpfs that this user may write in."
+    why = " ".join(faults) or "there is no tmpfs that this user may write to."
     raise WrongFiles(f"`keys.volatile`: this machine has no memory for keys that a power cut erases: {why}")
 
 

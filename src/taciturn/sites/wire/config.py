@@ -24,7 +24,7 @@ def largest_payload(job: NetworkJob) -> int:
 
 
 def site_config(site: Site) -> dict[str, Any]:
-    """For one site: default deny, with rules for each neighbour."""
+    """The configuration of one site: everything is denied, except what the rules allow each neighbour."""
     relay, mine = site.job.relay, [site.name]
     peers = {name: ([name], mine) for name in site.neighbours}
     if relay is not None:
@@ -69,7 +69,7 @@ def relay_settings(job: NetworkJob, *, private: Path, certificate: Path, authori
 
 
 def open_relay(settings: dict[str, Any]) -> Any:
-    """A router in this process; close what is returned to end it."""
+    """Start a router in this process; close the returned session to stop the router."""
     try:
         import zenoh
     except ImportError as error:
@@ -81,7 +81,7 @@ def open_relay(settings: dict[str, Any]) -> Any:
 
 
 def _common(site: Site) -> dict[str, Any]:
-    """The shared settings: a site that uses only the relay is its client; all others are peers."""
+    """The settings for every site. A site that uses only the relay is its client; all others are peers."""
     keys, listen = site.file.keys, site.listens()
     paths = [str(site.path(path).absolute()) for path in (keys.private, keys.certificate, keys.authority)]
     transport = _transport(site.job, *paths)
@@ -122,8 +122,8 @@ def _transport(job: NetworkJob, private: str, certificate: str, authority: str) 
 
 
 def _access(peers: dict[str, tuple[list[str], list[str]]]) -> dict[str, Any]:
-    """Default deny. `peers` has, for the common name in a peer's certificate, the names under which the peer
-    may send and the names from which it may receive."""
+    """Access rules that deny everything else. `peers` has, for the common name in a peer's certificate, the
+    names under which the peer may send and the names from which it may receive."""
     rules: list[dict[str, Any]] = []
     for peer, (own, near) in peers.items():
         theirs, heard = ([f"taciturn/{name}/**" for name in names] for names in (own, near))

@@ -31,12 +31,12 @@ log = logging.getLogger("taciturn.site")
 _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # offset of tcpi_bytes_received in struct tcp_info, since Linux 4.1
 _QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, 10  # tcpi_unacked, its offset, the state LISTEN
-EVERY = 0.25  # seconds between two looks
-DOOR = 4  # looks between two counts of connections: the kernel's table covers the whole machine
+EVERY = 0.25  # seconds between two checks of the links
+DOOR = 4  # connections are counted at each fourth check: the kernel's table covers the whole machine
 CROWD, FEW = 20, 5  # closed connections that make reopening worthwhile; open connections allowed then
 MOST_DESCRIPTORS = 2**20
 _ESTABLISHED, _CLOSED = "01", "08"  # states in /proc/net/tcp: connected; closed by the far end
-SPARE, KEEPING = 2**26, 1024  # bytes on a link besides its frames: once, and each second to keep it alive
+SPARE, KEEPING = 2**26, 1024  # bytes besides the messages that a link may have: in all, and per second
 
 
 class Meter:
@@ -72,7 +72,7 @@ class Meter:
             self._thread.join()
 
     def look(self) -> None:
-        """Look for links with more bytes than their messages explain."""
+        """Report links that received more bytes than their messages explain."""
         came = bytes_received()
         spare = SPARE + KEEPING * (time.monotonic() - self._begun)
         for end, name in self._ends().items():
@@ -107,7 +107,7 @@ class Door:
         self._tables = [table.open() for table in tables if table.exists()]
 
     def count(self) -> tuple[int, int]:
-        """(connections whose far end is there, connections whose far end has closed)"""
+        """(number of open connections, number of connections that the client has closed)"""
         there = gone = 0
         for table in self._tables:
             table.seek(0)
@@ -161,7 +161,7 @@ def bytes_received() -> dict[str, int]:
 
 
 def most_callers() -> int:
-    """An upper limit on connections at the ports of this process: its sockets and the queued ones."""
+    """An upper limit on connections at this process's ports: its sockets, and connections queued at them."""
     found = 0
     try:
         for entry in os.listdir("/proc/self/fd"):
@@ -174,7 +174,7 @@ def most_callers() -> int:
 
 
 def _queued(descriptor: int) -> int:
-    """The number of queued connections of a listening socket; 0 for any other."""
+    """The number of queued connections of a listening socket; 0 for any other socket."""
     same = socket.socket(fileno=descriptor)
     try:
         info = same.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)

@@ -1,6 +1,7 @@
 """Probe: whether a neighbour can be reached and has the right identity, which Zenoh's `open` does not say.
 
-It makes a TLS handshake with this site's own key, trusts only the network's authority, and sends nothing.
+A probe makes a TLS handshake with this site's own key, trusts only the certificates that the site trusts, and
+sends nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .trust import trusted_roots
 TIMEOUT = 5.0
 NOBODY = ("does not answer", "cannot be reached")
 BETWEEN = 1.0  # seconds between two probes of one neighbour
-VERDICT = 0.3  # seconds in which the peer may still refuse our certificate
+VERDICT = 0.3  # seconds in which the neighbour may still refuse this site's certificate
 
 
 def address(endpoint: str) -> tuple[str, int]:
@@ -28,7 +29,7 @@ def address(endpoint: str) -> tuple[str, int]:
 
 
 def probe(site: Site, name: str, endpoint: str) -> str | None:
-    """The reason why `name` at `endpoint` cannot be reached; None if it can."""
+    """The reason why the site `name` cannot be reached at `endpoint`; None if it can."""
     host, port = address(endpoint)
     try:
         context = _context(site)
@@ -46,9 +47,9 @@ def probe(site: Site, name: str, endpoint: str) -> str | None:
 
 
 class Probes:
-    """Probes of missing neighbours, on a separate thread; the last answer of each counts.
+    """Probes of missing neighbours, on a separate thread. Use it in a `with` block.
 
-    `found` has, by name, the reason why it cannot be reached, or None. Use it in a `with` block.
+    `found` has, for each probed neighbour, the reason why it cannot be reached, or None if it can.
     """
 
     def __init__(self, site: Site, missing: Callable[[], list[str]], begin: float = BETWEEN) -> None:
@@ -68,7 +69,7 @@ class Probes:
                     self._note(name, probe(self._site, name, endpoint))
 
     def _note(self, name: str, wrong: str | None) -> None:
-        """Keep an earlier result if the neighbour can no longer be reached."""
+        """Note a result, but keep the earlier one if the neighbour merely cannot be reached any more."""
         if name not in self.found or not (wrong and any(words in wrong for words in NOBODY)):
             self.found[name] = wrong
 
@@ -85,7 +86,7 @@ def _who(link: ssl.SSLSocket, name: str) -> str | None:
     certificate: dict[str, Any] = dict(link.getpeercert() or {})
     names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
     if names != [name]:
-        return f"the certificate there is that of {', '.join(map(str, names)) or 'no name'}, not of {name}"
+        return f"its certificate is that of {', '.join(map(str, names)) or 'no name'}, not of {name}"
     link.settimeout(VERDICT)
     try:
         if link.recv(1) == b"":

@@ -28,7 +28,7 @@ log.addFilter(_spell_out)
 class Refusals:
     """Counts of rejected frames by sender and kind. They never leave the site.
 
-    `connected` gives the connected sites; a missing site may be the unauthenticated client.
+    `connected` gives the names of the connected sites: an unauthenticated client may be one that is missing.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Refusals:
             log.warning("reason for the refusal of %s: %s", sender, words, extra={"facts": facts})
 
     def reason(self, sender: str) -> str:
-        """Why all frames of `sender` are rejected until an operator acts; empty if they are not."""
+        """Why all frames of `sender` are rejected until an operator acts; empty if they are not rejected."""
         with self._lock:
             return self._reasons.get(sender, "")
 

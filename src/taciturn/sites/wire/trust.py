@@ -1,4 +1,4 @@
-"""Trust: a frame is accepted if a certificate of the authority binds its sender's name to the signing key.
+"""Trust: a frame is accepted if the authority certifies, or the job lists, the key that signed it.
 
 TLS protects the links; signatures protect the frames end to end. A relay can drop a frame, never alter one.
 Certificates are revoked by serial number, by fingerprint, or by the authority's list.
@@ -89,7 +89,7 @@ log = logging.getLogger("taciturn.site")
 
 @dataclass(frozen=True)
 class _KnownCertificate:
-    """The content of a certificate of the authority."""
+    """The content of a certificate that was checked."""
 
     name: str
     key: Ed25519PublicKey
@@ -109,16 +109,17 @@ class Signed(Protocol):
 
 
 class Trust:
-    """The keys that may sign for each name: by certificates of the authority, or listed in the job.
+    """The keys that may sign for each name: the authority certifies them, or the job lists them.
 
-    They must be valid now, and not revoked.
+    In both cases, the certificate of the key must be valid now and must not be revoked.
 
     Parameters
     ----------
     authorities : certificates of the authority; several while an old one is being replaced.
     revoked : revoked certificates and keys; see `Revocations`, or serial numbers and fingerprints as texts.
     lists : certificate revocation lists of the authority.
-    keys : by name the short fingerprint of the one key that may sign for it; no authority is used then.
+    keys : for each name, the short fingerprint of the one key that may sign for it. If given, no authority
+        is used.
     """
 
     def __init__(
@@ -132,12 +133,12 @@ class Trust:
         self._authorities = tuple(authority for authority in authorities if _may_sign(authority))
         self._keys = dict(keys or {})
         if not self._authorities and not self._keys:
-            raise SiteError("`keys.authority`: no certificate in it may sign others.")
+            raise SiteError("`keys.authority`: the file has no certificate of an authority.")
         self._revocations = read_revocations(revoked, lists, self._authorities)
         self._known: dict[bytes, _KnownCertificate] = {}
 
     def key_of(self, certificate: bytes, name: str, at: datetime.datetime | None = None) -> Ed25519PublicKey:
-        """The key that a DER certificate certifies for `name`, now or `at` a time; raises if it does not."""
+        """The key that a DER certificate certifies for `name`, now or `at` a time; `FrameRefused` if none."""
         known = self._look(certificate)
         then = at or datetime.datetime.now(datetime.UTC)
         if not known.begins <= then <= known.ends:
@@ -150,7 +151,7 @@ class Trust:
         return known.key
 
     def check(self, frame: Signed, name: str, *, ever: bool = False) -> None:
-        """Check that `name` signed the frame, with a certificate that is valid now, or `ever` was."""
+        """Check that `name` signed the frame, with a certificate that is valid now, or `ever` was valid."""
         try:
             at = self._look(frame.certificate).begins if ever else None
             self.key_of(frame.certificate, name, at).verify(frame.signature, frame.signed)
@@ -158,7 +159,7 @@ class Trust:
             raise FrameRefused("signature", f"its signature is not that of {name}") from error
 
     def ends(self, certificate: bytes) -> datetime.datetime:
-        """Until when a DER certificate of the authority is valid."""
+        """Until when a DER certificate, and the authority that issued it, are valid."""
         return self._look(certificate).ends
 
     def _look(self, der: bytes) -> _KnownCertificate:
@@ -273,7 +274,7 @@ def load_identity(private: Path, certificate: Path, name: str, trust: Trust) -> 
     except FrameRefused as error:
         raise SiteError(f"{certificate}: {error}; no neighbour would accept this site.") from error
     if public.public_bytes_raw() != key.public_key().public_bytes_raw():
-        raise SiteError(f"{certificate}: is for another key than {private}.")
+        raise SiteError(f"{certificate}: does not belong to the key in {private}.")
     return Identity(name, key, der)
 
 

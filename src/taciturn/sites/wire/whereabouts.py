@@ -22,7 +22,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ...core.files import write_whole
 
 FILE = "network.json"
-MOST, NAMED = 96, 8  # sites in one report, names that each waits for
+MOST, NAMED = 96, 8  # the most sites in one report, and the most names that each of them waits for
 FADES = 10.0  # seconds after which a report is too old; a site that waits reports about every second
 
 _Number = Annotated[int, Field(ge=0, lt=2**16)]
@@ -41,9 +41,11 @@ class Position(NamedTuple):
 
 
 class Whereabouts:
-    """The reports of one site about all sites; `own` is its number. Network threads write, any may read.
+    """What one site knows about the positions of all sites. Any thread may read and write it.
 
-    since : when the present wait began, by the wall clock; 0 while there is none.
+    own : the number of this site in the job's list.
+
+    since : when this site began to wait, by the wall clock; 0 while it does not wait.
     """
 
     def __init__(self, own: int, names: Sequence[str]) -> None:
@@ -73,7 +75,7 @@ class Whereabouts:
         return json.dumps([(j, p.t, round(now - p.at, 1), p.waits_for[:NAMED]) for j, p in latest]).encode()
 
     def told(self, data: bytes) -> None:
-        """A neighbour's report, unless it is invalid: the most recent report about another site wins."""
+        """Take in a neighbour's report, if it is valid. The most recent report about another site wins."""
         now, sites = time.monotonic(), len(self.names)
         with self._lock, suppress(ValidationError):
             for j, t, seconds, waits_for in _REPORT.validate_json(data):
@@ -110,10 +112,11 @@ class SiteSeen:
 
 @dataclass(frozen=True)
 class NetworkSeen:
-    """All sites with a report.
+    """All sites about which this site has a report.
 
-    since : when this site's wait began, 0 if it does not wait.
-    heard : the last round that was heard of each neighbour, and when.
+    blockers : the sites that hold up this site.
+    since : when this site began to wait; 0 if it does not wait.
+    heard : for each neighbour, the round and the time of its last message.
     """
 
     sites: tuple[SiteSeen, ...] = ()
@@ -137,7 +140,7 @@ def seen(whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]] | None
 
 
 def write_seen(state: Path, whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]]) -> None:
-    """Write the reports to the state folder, for `status`; a full disk is reported elsewhere."""
+    """Write the reports to the state folder, for `status`; errors such as a full disk are ignored."""
     with suppress(OSError):
         write_whole(state / FILE, json.dumps(asdict(seen(whereabouts, heard))))
 

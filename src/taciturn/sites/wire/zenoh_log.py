@@ -45,7 +45,7 @@ _REASONS = (
 
 @contextmanager
 def zenoh_log(heard: Callable[[str], None]) -> Iterator[None]:
-    """Hand every line of Zenoh's log to `heard` for as long as the block lasts; once per process.
+    """Hand each refusal in Zenoh's log to `heard`, until the `with` block ends. Use it once per process.
 
     Descriptor 1 becomes a pipe, and Python's own standard output moves to a copy of the old one.
     """
@@ -70,7 +70,7 @@ def zenoh_log(heard: Callable[[str], None]) -> Iterator[None]:
 
 
 def watch_zenoh(site: Site) -> Callable[[Refusals], AbstractContextManager[None]]:
-    """The `watch` of `run_site` that listens to Zenoh's log for a site."""
+    """The argument `watch` of `run_site` that listens to Zenoh's log for a site."""
     return lambda refusals: zenoh_log(report_refusals(site, refusals))
 
 
