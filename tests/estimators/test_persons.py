@@ -28,7 +28,7 @@ def test_the_certificate_covers_the_person():
     assert (run.unit, run.persons, run.noise) == ("person", PERSONS, "gaussian")
     assert fitted.certificate_.epsilon <= 4.0
     assert sum(facts.samples for facts in fitted.certificate_.sites) == PERSONS
-    assert "all records of this person" in fitted.certificate_.statement()
+    assert "all records of the target person" in fitted.certificate_.statement()
     by_row = PrivateLogisticRegression(**SETTINGS).fit(X, Y)
     assert by_row.certificate_.run.unit == "record"
 

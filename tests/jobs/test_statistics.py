@@ -33,7 +33,7 @@ def test_a_job_is_described_trained_and_scored_under_one_budget(study, capsys, t
     arguments = ["evaluate", str(done.folder / "model.json"), str(study), "--epsilon", "1"]
     assert run([*arguments, "--certificate", str(kept)]) == 0
     told = capsys.readouterr().out
-    assert "accuracy" in told and "AUC" in told and "counted them in 1 table" in told
+    assert "accuracy" in told and "AUC" in told and "made one table of counts from them" in told
     tt.Certificate.from_json(kept.read_text()).verify()
     assert run([*arguments, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)

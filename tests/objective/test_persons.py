@@ -155,7 +155,7 @@ def test_the_certificate_of_a_run_over_persons_states_the_unit():
     certificate = tt.simulate(by_person, "complete", method, **settings).certificate(1e-5)
     assert (certificate.run.unit, certificate.run.persons) == ("person", 40)
     assert certificate.sites[0].samples == 20
-    assert "all records of this person" in certificate.statement()
+    assert "all records of the target person" in certificate.statement()
     by_row = tt.simulate(Problem(sites, C=5.0, regularization=0.1), "complete", method, **settings)
     assert certificate.epsilon > 2 * by_row.certificate(1e-5).epsilon  # a third of the units, three times D
     assert "protects one person" not in by_row.certificate(1e-5).statement()

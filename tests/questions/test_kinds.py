@@ -65,7 +65,10 @@ def test_every_kind_of_question_has_a_name_in_the_job_format():
         ({"kind": "several", "questions": [{"kind": "describe"}] * 201}, "`questions`: must have at most"),
         ({"kind": "several", "questions": [{"kind": "train"}]}, "`kind` must be one of"),
         ({"kind": "several", "questions": [ASKED[0], {"kind": "survival"}]}, "`questions.1.time`"),
-        ({"kind": "survival", "survival": {"time": "age", "event": "sex"}}, "`event` must be a boolean"),
+        (
+            {"kind": "survival", "survival": {"time": "age", "event": "sex"}},
+            "`event` must be the name of a boolean",
+        ),
         ({"kind": "survival", "survival": {"time": "pressure", "event": "died"}}, "`time` must be a number"),
         ({"kind": "evaluate", "evaluate": {"model": {"file": "m"}}}, "`evaluate.model.sha256`"),
     ],

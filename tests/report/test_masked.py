@@ -28,7 +28,7 @@ def certificate():
 
 
 def test_headline_names_the_assumed_colluders(certificate):
-    assert "controls one site of its choice other than the one" in headline({"masked": certificate})
+    assert "controls one site of its choice, but not the site" in headline({"masked": certificate})
     said = cost(certificate)
     assert "at most one other site colludes" in said
     assert written(certificate.epsilon_against(None), "bound") in said

@@ -114,7 +114,7 @@ def test_a_certificate_of_counts_is_verified_and_believes_no_smaller_sensitivity
     found = release(tables=3)
     again = tt.Certificate.from_json(found.certificate.to_json())
     again.verify()
-    assert "counted them in 3 tables" in again.statement()
+    assert "made 3 tables of counts from them" in again.statement()
     run = found.certificate.run
     entry = run.sums[0]
     facts = {

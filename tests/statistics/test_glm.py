@@ -129,7 +129,7 @@ def test_too_small_budget_is_refused_with_the_sufficient_one() -> None:
     ):
         model.fit(X, y)
     assert 0.99 < model.certificate_.epsilon <= 1.0
-    with pytest.raises(ParameterError, match="no intervals"):
+    with pytest.raises(ParameterError, match="no valid intervals"):
         model.interval()
     assert model.result_.table()[1][0] == "refused" and model.result_.facts()["refused"]
 
@@ -230,7 +230,7 @@ def test_curves_of_persons_are_asked_for_by_the_cells_of_a_formula() -> None:
     ):
         with pytest.raises(ParameterError, match=match):
             found.survival(wrong)
-    with pytest.raises(ParameterError, match="only a model with a formula takes names"):
+    with pytest.raises(ParameterError, match="only a model with a formula accepts a mapping"):
         tt.PrivateGLM("hazard", epsilon=INF, bounds=[(0, 1)], periods=[1, 2, 3]).fit(x, y).survival({"a": 1})
 
 

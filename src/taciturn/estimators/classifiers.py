@@ -121,11 +121,12 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         graph whose nodes are the sites in the order of their sorted names.
     data_norm : a PUBLIC bound on the norm of a row; rows with a larger norm are clipped to it. "from data"
         takes the bound from the data, warns, and marks the certificate.
-    colluding : the number of other sites that may collude with an attacker. None trusts no other site: the
-        guarantee holds whatever the other sites do. The planner then chooses a method, and `plan_` says which
-        and why; method="penalty" selects the paper's method. With a number, the noise of all honest sites
-        jointly protects each record (`MaskedDescent`), and the model is about as good as if one trusted party
-        held all rows. The certificate also states the epsilon if more than `colluding` sites collude.
+    colluding : the number of other sites that may collude with an attacker. With `colluding=None` no other
+        site is trusted: the guarantee holds whatever the other sites do. The planner then chooses a method,
+        and `plan_` says which and why; method="penalty" selects the paper's method. With a number, the noise
+        of all honest sites jointly protects each record (`MaskedDescent`), and the model is about as good as
+        if one trusted party held all rows. The certificate also states the epsilon if more than `colluding`
+        sites collude.
     fit_intercept : whether the model has an intercept. Its constant column counts towards the norm bound, and
         the intercept is regularised.
     intercept_scaling : the value of the constant column of the intercept, as a multiple of data_norm. A
@@ -136,9 +137,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         needs class_shares={label: share}, the PUBLIC share of each class. Or class_weight={label: weight},
         with public weights. The weights are scaled so that the largest is 1, so the privacy cost does not
         change.
-    C, regularization, noise, rounds : settings of the run. With their defaults ("auto", "best", None), the
-        planner chooses them. Leave `noise` out if you give `colluding`: that method always uses discrete
-        Gaussian noise.
+    C, regularization, noise, rounds : settings of the run. The planner chooses each of these that is left at
+        its default. Leave `noise` out if you give `colluding`: `MaskedDescent` always uses discrete Gaussian
+        noise.
     max_rounds : the largest number of rounds that the planner may choose; do not give `rounds` as well.
     method : "penalty" for the paper's penalty perturbation; or a private method of your own, together with
         `rounds`. A method that costs more than epsilon is refused.
@@ -158,8 +159,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Attributes
     ----------
-    whitening_ : for a whitened model of the paper's method, V and v side by side, (entries, features + 1).
-        The score of x is divided by ||V x + v|| if this norm is above 1. None for other models.
+    whitening_ : for a whitened model of the paper's method, the map x -> V x + v to whitened coordinates, as
+        one matrix of shape (entries, features + 1): V, and v as its last column. The score of x is divided by
+        ||V x + v|| if this norm is above 1. None for other models.
     coef_, intercept_, classes_ : the model. It is the average of the vectors that the sites released last;
         averaging costs no extra privacy.
     site_coef_, site_intercept_ : the vectors that each site released last, (sites, outputs, features).
@@ -207,8 +209,8 @@ class PrivateLinearSVC(PrivateLinearClassifier):
 
     Parameters
     ----------
-    smoothing : half the width of the parabola that rounds off the corner of the hinge, because the privacy
-        proof needs bounded curvature.
+    smoothing : half the width of the parabola that replaces the corner of the hinge. The corner has to be
+        rounded off because the privacy proof needs a loss with bounded curvature.
     others : as for `PrivateLogisticRegression`. The attributes are the same too.
     """
 

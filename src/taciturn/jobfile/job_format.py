@@ -196,7 +196,9 @@ class Job(Facts):
         if self.label is not None:
             self._check_label(self.label)
         if self.encoding is not None and self.table is None:
-            raise ValueError("`encoding` needs a `schema`, whose columns it maps to curves")
+            raise ValueError(
+                "`encoding` needs a `schema`: an encoding turns numeric columns of the schema into curves"
+            )
         if self.links is not None and "family" in self.model_fields_set:
             raise ValueError("`graph` must be left out if `links` lists the links")
         self.linked(self.names)

@@ -37,7 +37,7 @@ def verify_run(folder: Path) -> tuple[Certificate, list[str]]:
 
 
 def _check_result(folder: Path, certificate: Certificate) -> list[str]:
-    """If the job asked questions: check that the certificate was written for the totals in result.json."""
+    """If the job answered questions: check that the certificate was written for the totals in result.json."""
     from ..privacy.certificate.released import Released
 
     path = folder / RESULT
@@ -49,7 +49,10 @@ def _check_result(folder: Path, certificate: Certificate) -> list[str]:
             Released.of("counts" if certificate.run.loss.counting else "totals", totals)
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise CertificateError(f"{path}: this is not the result of a job that asks questions.") from error
+        raise CertificateError(
+            f"{path}: this is not the result of a job that answers questions instead of training a model "
+            "(a job of kind describe, evaluate, ...)."
+        ) from error
     except CertificateError as error:
         raise CertificateError(f"{path}: was changed, or belongs to another run: {error}") from error
     return [
@@ -78,7 +81,9 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
     path = next((folder / name for name in (LEDGER, STORE) if (folder / name).exists()), None)
     if path is None:
         if certificate.head is not None:
-            raise LedgerError(f"{folder / LEDGER}: is missing, but the certificate names its last row.")
+            raise LedgerError(
+                f"{folder / LEDGER}: is missing, but the certificate refers to the last row of this ledger."
+            )
         return ["no ledger: the certificate names no ledger"]
     if certificate.head is None:
         raise CertificateError(f"{path}: is not the ledger of {CERTIFICATE}, which names no ledger.")

@@ -59,7 +59,10 @@ def _margins(Z: Array, f: Array, z: Array) -> None:
 
 @compiled
 def _slopes(z: Array, limits: Array, weights: Array, powers: Array, series: Array) -> None:
-    """Replace z by weight * clipped_slope(z, limit): the bits are equal, and the loops can be vectorised."""
+    """Replace z by weight * clipped_slope(z, limit), with loops that can be vectorised.
+
+    The result has the same bits as calls of `clipped_slope`.
+    """
     for n in range(len(limits)):
         powers[n], series[n] = exp_parts(-min(abs(z[n]), 700.0))
     for n in range(len(limits)):

@@ -1,4 +1,9 @@
-"""Rehearsal: run blueprints on public proxy rows, and score the released average on held-out rows."""
+"""Rehearsal: run planned runs on public rows, and score the average model that each would release.
+
+A shape holds the choices of a plan except the size of the noise. A blueprint is a planned run: a shape with
+each site's penalty and noise. Proxy rows are public rows in place of the private rows; some of them are held
+out for the score.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +25,13 @@ from .shapes import PlannedNetwork, RunShape
 Drawer = Callable[[RunShape], Blueprint | None]
 
 _REPEATS = 4
-_WEAK = 1e-3  # rho / N of the model without privacy, for comparison
+_WEAK = 1e-3  # rho / N (regularization / number of sites) of the model without privacy in `baseline`
 _NEAR = 1.002  # prefer fewer rounds if their loss is at most this times the best loss
 _WORTH = 1.6  # run a shape if its predicted excess loss is at most this times the best prediction
 
 
 class Rehearsal:
-    """Proxy rows divided among the sites; every blueprint is tried on the same division."""
+    """Proxy rows, divided among the sites once. Every blueprint runs on this same division."""
 
     def __init__(self, network: PlannedNetwork, graph: Graph, loss: Loss, proxy: Proxy, seed: int) -> None:
         self._network, self._graph, self._loss, self._seed = network, graph, loss, seed

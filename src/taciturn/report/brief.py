@@ -84,7 +84,7 @@ def holds_against(certificate: Certificate) -> str:
     if run.noise == "none" or not math.isfinite(certificate.epsilon):
         return "no attacker"
     known, who = masked_words.KNOWN[run.unit], masked_words.observer(run)
-    said = f"an attacker who knows {known}, sees everything that was sent and {who}"
+    said = f"an attacker who knows {known}, sees everything that was sent, and {who}"
     ran = {"process": "process", "folders": "machine"}.get(run.where)
     return f"{said}; not against the person who ran the {ran}" if ran else said
 

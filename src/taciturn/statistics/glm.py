@@ -331,7 +331,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         if isinstance(x, Mapping):
             if self.formula is None:
                 raise ParameterError(
-                    "`x` must contain one number for each column; only a model with a formula takes names."
+                    "`x` must be a list with one number for each column: this model has no formula, and only "
+                    "a model with a formula accepts a mapping from names to values."
                 )
             question, public = self._asked(self.site_names_)
             x = question.columns_of(public, x)

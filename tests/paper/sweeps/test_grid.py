@@ -51,7 +51,10 @@ def test_axis_may_vary_a_whole_table():
             {"method.penalty.ratoi": [1.0]},
             r"`method.penalty`: a geometric .* these keys: \['ratoi'\]",
         ),
-        ({"method.dual_step.x": [1.0]}, "x must be a path of tables; dual_step is not a table"),
+        (
+            {"method.dual_step.x": [1.0]},
+            "x must be a dotted key that leads .* tables; dual_step is not a TOML table",
+        ),
         ({"run.rounds": []}, "run.rounds must have at least one value"),
         (
             {"data.seed": list(range(1001)), "run.seed": list(range(1000))},

@@ -31,7 +31,7 @@ def test_settings_go_to_their_place_and_leave_the_rest_alone():
 
 @pytest.mark.parametrize("name", ["run.rounds.start", "nothing.rounds"])
 def test_path_through_a_value_is_refused(name):
-    with pytest.raises(ParameterError, match=f"{name} must be a path of tables"):
+    with pytest.raises(ParameterError, match=f"{name} must be a dotted key"):
         sweep.place_settings({"run": {"rounds": 5}}, {name: 1})
 
 

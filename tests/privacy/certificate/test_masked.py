@@ -135,14 +135,14 @@ def test_statement_names_the_assumed_colluders():
     said = certified(masked_run()).statement()
     table = certified(masked_run()).against
     for words in (
-        "controls one site of its choice other than the one that this record belongs to",
+        "controls one site of its choice, but not the site that holds the target record",
         "noise of 4 sites: the site that holds the record",
     ):
         assert words in said
     assert "relies neither on masks" in said and "person with several records is protected less" in said
     assert f"epsilon = {math.ceil(table[-1] * 100) / 100:.2f}"[:12] in said
     alone = certified(masked_run(colluding=None)).statement()
-    assert "controls every site except the one that this record belongs to" in alone
+    assert "controls every site except the site that holds the target record" in alone
     assert "does not rely on the masks" in alone
     assert "computational" not in alone
 
@@ -206,7 +206,7 @@ def test_a_person_at_several_sites_pays_for_the_rounding_of_each():
     units = coarse.sums[0].sensitivity / coarse.sums[0].grid + extra / 2 * 3
     first = certified(coarse, rounds=1)
     assert masked_mu(coarse, [1], 4) == pytest.approx(units / coarse.sums[0].std / 2, rel=1e-9)
-    assert "all records of this person" in first.statement()
+    assert "all records of the target person" in first.statement()
     assert "3 sites" in first.run.relation
 
 

@@ -144,7 +144,7 @@ def test_the_claim_stands_in_words_before_any_chart(certificates) -> None:
     page = render(from_certificates({"fit": certificates["norm"]}, title="t", about=about))
     claim = page.index("One process simulated")
     assert claim < page.index("data-chart=")
-    for words in ("2026-11-16", "age, ward", "site 0 (30 records)", "controls every site except the one"):
+    for words in ("2026-11-16", "age, ward", "site 0 (30 records)", "controls every site except the site"):
         assert claim < page.index(words, claim) < page.index("data-chart=")
     for words in ("Not covered", "How to check it", "taciturn certify run/", "What the guarantee protects"):
         assert words in page

@@ -98,7 +98,7 @@ def test_a_network_with_classes_persons_and_an_intercept_is_the_engine_s_run(tmp
     assert np.array_equal(model, run.coef[0, 0])
     facts, own = run.certificate(job.delta), ready[0].forecast()
     assert own.run.unit == "person" and own.run.persons == 3 * PERSONS and own.run.largest == MANY_ROWS
-    assert own.epsilon == facts.epsilon and "all records of this person" in own.statement()
+    assert own.epsilon == facts.epsilon and "all records of the target person" in own.statement()
 
 
 def test_the_model_file_has_classes_and_an_intercept_of_its_own(tmp_path):

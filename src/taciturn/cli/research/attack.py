@@ -20,7 +20,9 @@ def attack(
     sites: Annotated[int, typer.Option(min=3, help="The number of sites, which form a ring.")] = 5,
     dimension: Annotated[int, typer.Option(min=2, help="The number of coefficients.")] = 50,
     rounds: Annotated[int, typer.Option(min=1, help="The number of rounds.")] = 50,
-    rate: Annotated[float | None, typer.Option(help="The rate of norm noise; no noise by default.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Add noise with density exp(-rate * norm). Without it: no noise.")
+    ] = None,
     penalty: Annotated[float, typer.Option(help="The penalty eta in round 1, and the dual step.")] = 0.5,
     penalty_ratio: Annotated[float, typer.Option(help="eta grows by this factor in each round.")] = 1.04,
     C: Annotated[

@@ -58,7 +58,10 @@ def unit(
     file: SiteFile,
     user: Annotated[str, typer.Option(help="The system user that runs the site.")] = "taciturn",
 ) -> None:
-    """Print a systemd unit for this site. The unit has minimal rights, and restarts only if that can help."""
+    """Print a systemd unit that runs this site with minimal rights.
+
+    systemd restarts it only after failures that a restart can fix.
+    """
     from ...sites.files.kit import unit as make_unit
     from ...sites.files.site import load_site
 

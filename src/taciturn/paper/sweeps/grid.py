@@ -155,7 +155,10 @@ def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dic
         inner = result
         for part in way:
             if not isinstance(inner.get(part), Mapping):
-                raise ParameterError(f"`axes`: {name} must be a path of tables; {part} is not a table.")
+                raise ParameterError(
+                    f"`axes`: {name} must be a dotted key that leads through nested TOML tables; {part} is "
+                    "not a TOML table."
+                )
             inner[part] = dict(inner[part])
             inner = inner[part]
         inner[last] = value

@@ -146,7 +146,7 @@ def conditions(claims: Claims) -> list[str]:
     """The conditions under which the numbers hold, one text for each."""
     run = claims.run
     solved, places = not run.masked and run.stated is None, count(run.sites_per_person, "site")
-    who = f"knows {KNOWN[run.unit]}, sees every broadcast of every site and {observer(run)}"
+    who = f"knows {KNOWN[run.unit]}. The observer sees every broadcast of every site, and {observer(run)}"
     fixed = "every sum" if run.masked else "every schedule" + ", every sum" * bool(run.moments)
     first: dict[str, object] = {
         _NEIGHBOURS[run.unit].format(places): True,
@@ -199,9 +199,9 @@ def _masks(run: RunFacts) -> list[str]:
     linked = "Every two sites share masks."
     if run.connectivity is not None:
         linked = f"If fewer than {run.connectivity} sites are removed, masks still connect the rest."
-    inside, most = one_process(run), at_most(colluders(run, run.colluding)).capitalize()
+    inside, most = one_process(run), at_most(colluders(run, run.colluding))
     texts: dict[str, object] = {
-        f"""{most} of the sites other than {home(run)} colluded with the observer. `epsilon_against` lists
+        f"""Apart from {home(run)}, {most} colluded with the observer. `epsilon_against` lists
             epsilon for every number of colluding sites.""": True,
         f"{linked} One process drew all keys from one random source and knew all masks and shares.": inside,
         """The process computed one message for each site and round. It released only the sum of these

@@ -8,8 +8,11 @@ from ..facts import RunFacts
 from .claims import Claims
 
 CIPHERS = "X25519 key agreement and the ChaCha20 stream cipher"
-KNOWN = {"record": "every record but one", "person": "every record but those of one person"}
-"""What the observer knows. `observer` and `home` continue a sentence that contains these words."""
+KNOWN = {
+    "record": "every record except one, the target record",
+    "person": "every record except those of one person, the target person",
+}
+"""What the observer knows. `observer` and `home` use the term that these words introduce."""
 
 
 def observer(run: RunFacts) -> str:
@@ -19,15 +22,15 @@ def observer(run: RunFacts) -> str:
         return f"controls every site except {home(run)}"
     if c == 0:
         return "controls no site"
-    return f"controls {those(c)} {'site' if c == 1 else 'sites'} of its choice other than {home(run)}"
+    return f"controls {those(c)} {'site' if c == 1 else 'sites'} of its choice, but not {home(run)}"
 
 
 def home(run: RunFacts) -> str:
     """The site, or the sites, that hold the record or person whom the guarantee protects, in words."""
     if run.unit == "record":
-        return "the one that this record belongs to"
+        return "the site that holds the target record"
     one = run.sites_per_person == 1
-    return f"the {'one that holds' if one else 'ones that hold'} the records of this person"
+    return f"the {'site that holds' if one else 'sites that hold'} the records of the target person"
 
 
 def holds_while(colluding: int | None, everybody: float) -> str:
@@ -56,7 +59,7 @@ def trust(claims: Claims) -> str:
     if not rests_on_masks(run):
         return "This figure does not rely on the masks, because the noise of each site alone is sufficient."
     c, together = colluders(run, run.colluding), run.honest(run.colluding)
-    limit = f"{at_most(c)} of the sites other than {home(run)} {'colludes' if c == 1 else 'collude'}"
+    limit = f"apart from {home(run)}, {at_most(c)} {'colludes' if c < 2 else 'collude'}"
     if one_process(run):
         rests = """One process drew the noise and the masks of all sites from one random source and released
             only the sums. The figure relies on this process."""
@@ -111,8 +114,8 @@ def those(number: int) -> str:
 
 
 def at_most(number: int) -> str:
-    """'none', 'at most one', 'at most 2', ..."""
-    return "none" if number == 0 else f"at most {those(number)}"
+    """'no site', 'at most one site', 'at most 2 sites', ..."""
+    return f"at most {those(number)} {'site' if number == 1 else 'sites'}" if number else "no site"
 
 
 def _who(number: int) -> str:

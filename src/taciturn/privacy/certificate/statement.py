@@ -19,8 +19,8 @@ _WHERE = {
     "masked": "to every share of a sum (discrete Gaussian noise on masked sums)",
 }
 _REPLACED = {
-    "record": "If this record were replaced by another",
-    "person": "If all records of this person were replaced by others",
+    "record": "If the target record were replaced by another",
+    "person": "If all records of the target person were replaced by others",
 }
 _COVERED = {
     "record": """The figures hold for one record at one site; a person with several records is protected
@@ -104,8 +104,8 @@ def _cost(claims: Claims) -> str:
         return said + " This noise is too little for any guarantee: epsilon is infinite."
     who = masked_words.observer(run)
     seen = "everything that left the process" if run.where == "process" else "everything that was ever sent"
-    said += f""" Suppose an observer knows {masked_words.KNOWN[run.unit]}, sees {seen} and {who}.
-        {_REPLACED[run.unit]}, the probability of anything that the observer could see or compute would
+    said += f""" Suppose an observer knows {masked_words.KNOWN[run.unit]}. The observer sees {seen}, and
+        {who}. {_REPLACED[run.unit]}, the probability of anything that the observer could see or compute would
         change by a factor of at most {_factor(epsilon)}, except for a chance of at most
         {format_odds(claims.delta)}. In the language of differential privacy: epsilon =
         {format_cost(epsilon)} at delta = {delta}, for all rounds together.

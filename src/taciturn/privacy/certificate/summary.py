@@ -14,7 +14,7 @@ from ..facts import RunFacts
 from . import masked_words
 from .claims import Claims
 
-_LAST = {"record": "this record", "person": "the records of this person"}
+_LAST = {"record": "the target record", "person": "the records of the target person"}
 SCALE = (0.1, 1.0, 3.0)
 EVERYDAY = "the United States published its census of 2020 at epsilon 17.14"
 
@@ -31,9 +31,10 @@ def three_points(claims: Claims) -> list[str]:
     sees = "everything that left the process" if run.where == "process" else "everything that was sent"
     known, controls, last = masked_words.KNOWN[run.unit], masked_words.observer(run), _LAST[run.unit]
     reveals = (
-        f"Suppose an attacker knows {known}, sees {sees} and {controls}. Given two equally likely candidates "
-        f"for {last}, the attacker picks the right one at most {right_guesses(claims.epsilon, claims.delta)} "
-        f"of the time (epsilon = {format_cost(claims.epsilon)}); a coin toss is right 50% of the time."
+        f"Suppose an attacker knows {known}. The attacker sees {sees}, and {controls}. Given two equally "
+        f"likely candidates for {last}, the attacker picks the right one at most "
+        f"{right_guesses(claims.epsilon, claims.delta)} of the time (epsilon = "
+        f"{format_cost(claims.epsilon)}); a coin toss is right 50% of the time."
     )
     steps = [f"{format_given(epsilon)} allows {right_guesses(epsilon)}" for epsilon in SCALE]
     others = f"An epsilon of {steps[0]} right guesses, {steps[1]} and {steps[2]}."
@@ -66,7 +67,8 @@ def five_lines(claims: Claims) -> list[str]:
     rounds = "in one round" if counted == 1 else f"all {counted} rounds together"
     return [
         f"Done: {done}",
-        f"Covered: any one {unit}, against an attacker who knows everything about every other {unit}.",
+        f"Covered: any one {unit} (the target {unit}), against an attacker who knows everything about "
+        f"every other {unit}.",
         f"{cost_line(claims).removesuffix('.')}, {rounds}.",
         f"Meaning: a guess between two candidates for one {unit} is right at most "
         f"{right_guesses(claims.epsilon, claims.delta)} of the time; a coin is right 50%.",
@@ -112,9 +114,13 @@ def who(run: RunFacts) -> str:
 def _done(run: RunFacts) -> tuple[str, str, str]:
     """Three phrases: what one process did; what sites do (present tense); what sites did (past tense)."""
     if run.loss.counting:
-        there, apart = f"in {count(run.dimension, 'table')}", "without pooling them"
-        verb = f"their records {there}"
-        return f"counted them {there}", f"count {verb} {apart}", f"counted {verb} together {apart}"
+        tables = "one table" if run.dimension == 1 else count(run.dimension, "table")
+        made, apart = f"{tables} of counts from", "without pooling them"
+        return (
+            f"made {made} them",
+            f"make {made} their records {apart}",
+            f"made {made} their records together {apart}",
+        )
     if run.loss.programmed:
         sums = f"from {count(run.rounds, 'sum')}"
         return (

@@ -55,7 +55,9 @@ class Survival(CountsQuestion):
         if not isinstance(time, Number) or time.low != 0 or time.log:
             raise ParameterError(f"`time` must be a number of the schema with low = 0; got {self.time!r}.")
         if not isinstance(event, Boolean):
-            raise ParameterError(f"`event` must be a boolean of the schema; got {self.event!r}.")
+            raise ParameterError(
+                f"`event` must be the name of a boolean column of the schema; got {self.event!r}."
+            )
         return time, event
 
     def edges(self, public: PublicTable) -> Array:

@@ -53,7 +53,10 @@ class Worker:
         self.shard = Shard(task, self.objectives, saver, t)
 
     def step(self, save: bool, mean: Array | None, *heard: Any) -> Any:
-        """End the last round with the messages `heard`, and compute the next: (report, *messages to send)."""
+        """Complete the previous round with the messages `heard`, and compute the next round.
+
+        Returns (report, *messages to send), or the report alone if there are no messages to send.
+        """
         report, sent = self.shard.receive(heard, mean, save=save), self.shard.compute()
         return (report, *sent) if sent else report
 
@@ -81,7 +84,7 @@ class Worker:
 
 @contextmanager
 def crew(parts: Sequence[Part], problem: AnyProblem) -> Iterator[list[Any]]:
-    """A block with one worker per part, which has loaded its sites. All workers are killed at the end.
+    """A context manager that starts one worker per part, lets each load its sites, and kills all at the end.
 
     Ray retries nothing: with `max_restarts=0` and `max_task_retries=0`, it neither restarts a lost worker nor
     repeats a step that failed.
@@ -117,7 +120,10 @@ def _load(worker: Any, own: range, problem: AnyProblem) -> Any:
 
 
 def _check_versions(workers: Sequence[Any]) -> None:
-    """Check that all workers have started, and have the driver's package versions, which decide the bits."""
+    """Check that all workers have started, and have the driver's package versions.
+
+    With other versions the results could differ in their last bits.
+    """
     asked = [worker.versions.remote() for worker in workers]
     ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=PATIENCE)
     if waiting:

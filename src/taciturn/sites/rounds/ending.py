@@ -113,7 +113,7 @@ def recall(
             frame = decode(records[key], largest=setup.largest)
             own = (frame.job, frame.sender) == (setup.job, setup.own)
             if not own or not signed_with(frame, frame.certificate):
-                raise ValueError("not the frame that was kept")
+                raise ValueError("a stored frame is not of this job and site, or its signature is wrong")
             if frame.certificate != ready.identity.certificate:
                 records[key] = ready.identity.seal(frame.content)
         return SiteProtocol(setup, records, volatile)
