@@ -75,7 +75,7 @@ def test_infinite_scores_are_counted_and_nan_is_refused() -> None:
     assert measure({"x": (old, new)}, delta=0.0).epsilon > 4
     with pytest.raises(ParameterError, match="NaN"):
         measure({"x": (np.full(10, np.nan), np.zeros(10))}, delta=0.0)
-    with pytest.raises(ParameterError, match="arrays of one length"):
+    with pytest.raises(ParameterError, match="arrays of equal length"):
         measure({"x": (np.zeros(10), np.zeros(9))}, delta=0.0)
     with pytest.raises(ParameterError, match="delta"):
         measure({"x": (np.zeros(10), np.zeros(10))}, delta=1.0)

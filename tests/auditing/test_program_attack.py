@@ -72,5 +72,5 @@ def test_a_step_that_is_not_charged_is_caught(monkeypatch):
     usual = own_program.SumPlan
     monkeypatch.setattr(own_program, "SumPlan", lambda **named: usual(**named | {"share": 1.0}))
     rows = np.zeros((200, 1))
-    with pytest.raises(tt.errors.ParameterError, match="`epsilon` must be at most"):
+    with pytest.raises(tt.errors.ParameterError, match="`epsilon` is too large"):
         tt.run_program(Attack(), rows, epsilon=2.0, large_delta=True, random_state=0)

@@ -82,7 +82,7 @@ def test_the_ledger_on_disk_holds_what_was_spent(table, tmp_path):
         ({"colluding": 4}, "`colluding` must be from 0 to 3"),
         ({"colluding": -1}, "`colluding` must be"),
         ({"colluding": 1.5}, "`colluding` must be a whole number"),
-        ({"colluding": 1, "delta": 0}, "`delta` must be above 0 with `colluding`"),
+        ({"colluding": 1, "delta": 0}, "`delta` must be above 0 for masked sums"),
         ({"colluding": 1, "noise": "norm"}, "`noise` must be 'best'"),
         ({"colluding": 1, "effort": "quick"}, "`effort` must be left out with `colluding`"),
         ({"colluding": 1, "rounds": 10, "max_rounds": 5}, "`rounds` and `max_rounds` exclude each other"),

@@ -164,7 +164,7 @@ def test_program_in_a_separate_process_gives_the_same_result(installed):
         ("Wide", "must have at most 10,000,000 numbers"),
         ("Greedy", "failed: .*Error"),
         ("Gone", "its process ended without an answer"),
-        ("Code", "must be installed code alone"),
+        ("Code", "must be the whole expression"),
         ("Deep", "not nested too deeply|RecursionError"),
         ("Longer", "`length` of step 'a' must be 2"),
         ("Heavy", "must compute at most 1,000 numbers for a row"),
@@ -211,7 +211,7 @@ def test_a_program_that_answers_and_reads_no_further_question_does_not_hold_up_a
 @pytest.mark.process
 def test_all_answers_of_a_program_share_a_limit(installed, monkeypatch):
     monkeypatch.setattr(apart, "IN_ALL", 0.0)
-    with pytest.raises(ParameterError, match="or 0 for all"):
+    with pytest.raises(ParameterError, match="or 0 seconds for all"):
         asked(installed("Usual"), np.zeros((200, 2)))
 
 
@@ -225,7 +225,7 @@ def test_a_program_is_named_by_the_digest_of_its_file(installed):
     question = AskProgram(program="hostile_programs:Usual", sha256="0" * 64)
     with pytest.raises(ParameterError, match="must have the SHA-256"):
         asked(question, np.zeros((200, 2)))
-    with pytest.raises(ParameterError, match="there is no module nowhere_at_all"):
+    with pytest.raises(ParameterError, match="finds no module nowhere_at_all"):
         asked(AskProgram(program="nowhere_at_all:Usual", sha256="0" * 64, installed=True), np.zeros((200, 2)))
 
 
