@@ -1,13 +1,13 @@
-"""The command line: parse options, call the library, print. To import a command's file adds the command."""
+"""The command line: parse options, call the library, print. Importing the file of a command adds it."""
 
 from importlib import import_module
 
 from .app import main
 
-_COMMANDS = (
-    "budget certify data demo plan verify jobs.check jobs.init jobs.predict jobs.statistics jobs.train "
-    "research.attack research.audit research.reproduce research.sweep "
-    "sites.approve sites.keys sites.kit sites.run sites.up"
+_COMMANDS = (  # in the order of `taciturn --help`
+    "demo jobs.init jobs.check jobs.train jobs.predict jobs.statistics plan certify verify data "
+    "research.reproduce research.sweep research.attack research.audit "
+    "budget sites.run sites.kit sites.keys sites.approve sites.up"
 )
 for _name in _COMMANDS.split():
     import_module(f"{__name__}.{_name}")

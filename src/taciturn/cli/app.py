@@ -16,7 +16,14 @@ from ..core.errors import ExitCode, TaciturnError, one_line
 
 app = typer.Typer(
     name="taciturn",
-    help="Private decentralised learning: one model from data that may not be shared.",
+    help="""Train one model across several sites that may not share their records.
+
+    A site is a party with its own records, such as a hospital. The sites add random noise to what they
+    exchange, so that the result reveals little about any one record (differential privacy). A job file says
+    what the sites compute, and at which privacy cost (epsilon, delta). A certificate states the cost of a
+    run; anyone can recompute it.
+
+    To begin: `taciturn demo`, or `taciturn init FOLDER`.""",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -34,9 +41,10 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="If the command fails, show the traceback.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """The options that are given before the command."""

@@ -15,17 +15,19 @@ if TYPE_CHECKING:
     from ..privacy.ledger.budget_file import BudgetRun
 
 group = typer.Typer(
-    help="Show a budget for several runs on the same records.", no_args_is_help=True, rich_markup_mode=None
+    help="Show a privacy budget that several runs share.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 app.add_typer(group, name="budget")
 
 
 @group.command("show")
 def show(
-    file: Annotated[Path, typer.Argument(help="The budget file.")],
+    file: Annotated[Path, typer.Argument(help="The budget file, such as budget.sqlite.")],
     as_json: AsJson = False,
 ) -> None:
-    """Verify a budget file, and show its runs and what is left of the budget."""
+    """Verify a budget file, and show its runs and what is left."""
     from ..core.formatting import format_at_least, format_cost, format_given
     from ..privacy.ledger.budget import Budget, describe_run
 

@@ -27,23 +27,29 @@ def certify(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="A file to verify, as with `taciturn verify`. "
+            help="A file to verify instead, as with `taciturn verify`. "
             "With a file, --delta is the only setting that you may give."
         ),
     ] = None,
     method: Annotated[
         Literal["penalty", "dual", "primal", "masked"] | None,
-        typer.Option(help="Where the sites add noise; penalty by default."),
+        typer.Option(
+            help="Where the sites add noise. masked: to sums in which masks hide each site's part; "
+            "the others perturb ADMM. By default: penalty."
+        ),
     ] = None,
     noise: Annotated[
-        Literal["norm", "gaussian", "none"] | None, typer.Option(help="The kind of noise.")
+        Literal["norm", "gaussian", "none"] | None,
+        typer.Option(help="The noise: with density exp(-rate * norm), Gaussian, or none."),
     ] = None,
     C: Annotated[float | None, typer.Option("--C", help="The weight of the loss.")] = None,
     samples: Annotated[
         int | None, typer.Option(help="The number of records at the site. For masked: at each site.")
     ] = None,
-    degree: Annotated[int | None, typer.Option(help="The number of neighbours of the site.")] = None,
-    penalty: Annotated[float | None, typer.Option(help="The penalty eta in round 1.")] = None,
+    degree: Annotated[
+        int | None, typer.Option(help="The number of neighbours, with which the site exchanges messages.")
+    ] = None,
+    penalty: Annotated[float | None, typer.Option(help="The penalty eta of ADMM in round 1.")] = None,
     penalty_ratio: Annotated[float | None, typer.Option(help="eta grows by this factor each round.")] = None,
     rate: Annotated[float | None, typer.Option(help="The rate alpha of norm noise in round 1.")] = None,
     rate_ratio: Annotated[float | None, typer.Option(help="alpha grows by this factor each round.")] = None,
@@ -53,38 +59,54 @@ def certify(
     std_ratio: Annotated[float | None, typer.Option(help="sigma grows by this factor each round.")] = None,
     dimension: Annotated[int | None, typer.Option(help="The number of coefficients.")] = None,
     rounds: Annotated[int | None, typer.Option(help="The number of rounds.")] = None,
-    delta: Annotated[float | None, typer.Option(help="The probability delta; 1e-5 by default.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The delta at which epsilon is stated; 1e-5 by default.")
+    ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="For masked: the budget that determines the noise.")
+        float | None, typer.Option(help="For masked: the budget epsilon, which determines the noise.")
     ] = None,
     colluding: Annotated[
-        int | None, typer.Option(min=0, help="For masked: how many other sites may collude.")
+        int | None,
+        typer.Option(min=0, help="For masked: how many other sites may work together against a site."),
     ] = None,
     dual_step: Annotated[
-        float | None, typer.Option(help="The dual step theta; --penalty by default.")
+        float | None, typer.Option(help="The dual step theta of ADMM; --penalty by default.")
     ] = None,
     loss: Annotated[LossName | None, typer.Option(help="The loss; logistic by default.")] = None,
-    regularization: Annotated[float | None, typer.Option(help="The weight rho of the regulariser.")] = None,
+    regularization: Annotated[
+        float | None, typer.Option(help="The weight of the regulariser; 0 by default.")
+    ] = None,
     sites: Annotated[int | None, typer.Option(help="The number of sites; degree + 1 by default.")] = None,
     outputs: Annotated[
         int | None, typer.Option(help="The number of models in one run: K for one-vs-rest with K classes.")
     ] = None,
     tol: Annotated[
-        float | None, typer.Option(help="The largest distance of a solution from the exact minimiser.")
+        float | None,
+        typer.Option(
+            help="The solver's tolerance: the largest distance from the exact minimiser; 0 by default."
+        ),
     ] = None,
-    output_rate: Annotated[float | None, typer.Option(help="The rate of norm noise on the output.")] = None,
+    output_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="The rate of additional norm noise on each sent result, which hides the solver's error."
+        ),
+    ] = None,
     output_std: Annotated[
-        float | None, typer.Option(help="The standard deviation of Gaussian noise on the output.")
+        float | None, typer.Option(help="The same, for Gaussian noise: its standard deviation.")
     ] = None,
     out: Out = None,
     registry: Registry = None,
     card: Card = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the privacy cost of a run with these settings. To check an existing run, use `taciturn verify`.
+    """Compute the privacy cost of a run from its settings.
 
-    `--method masked` needs --sites, --samples (of each site), --dimension, --epsilon and --colluding;
-    --rounds is optional.
+    Nothing is run. To check an existing run, use `taciturn verify`.
+
+    `--method masked` needs --sites, --samples (of each site), --dimension, --epsilon and --colluding. The
+    other methods need --noise, --C, --samples, --degree, --penalty, --dimension and --rounds, and --rate or
+    --std for the noise.
 
     The printed numbers are rounded; the certificate (--out) has all digits.
     """

@@ -19,7 +19,7 @@ def show(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Download and verify a public data set."""
+    """Download a public data set, and verify its files."""
     from .. import data
 
     load = {"adult": data.load_adult, "credit": data.load_credit, "support": data.load_support}

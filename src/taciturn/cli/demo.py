@@ -1,4 +1,4 @@
-"""`taciturn demo`: compare ways to train one model across five sites, on public data."""
+"""`taciturn demo`: compare ways to train one model across five sites, on a public data set."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
 
 @app.command("demo")
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder for the report and the certificate.")] = Path(
-        "taciturn-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="The folder for the picture, the report and the certificate.")
+    ] = Path("taciturn-demo"),
     data: Annotated[
         Literal["auto", "adult", "breast-cancer"],
-        typer.Option(help="The data set. auto: Adult if it is available, else breast-cancer."),
+        typer.Option(help="The data set. auto: adult if it can be found or downloaded, else breast-cancer."),
     ] = "auto",
 ) -> None:
-    """Compare ways to train a model across five sites.
+    """Compare ways to train one model across five sites.
 
-    The ways are: without privacy; each site alone; with noise that protects a site even if all other sites
-    collude; and with noise that protects a site if at most one other site is curious.
+    The rows are from a public data set. The ways are: without privacy; each site alone; with noise that
+    protects a site even if all other sites work together against it; and with less noise, which protects a
+    site if at most one other site is curious.
     """
     from ..core.progress import progress
     from ..paper.demo.comparison import compare, count_choices

@@ -19,15 +19,23 @@ if TYPE_CHECKING:
 @app.command("plan")
 def plan(
     epsilon: Annotated[
-        str, typer.Option(help="The budget: one number for all sites, or one per site, e.g. 1,1,0.5")
+        str,
+        typer.Option(
+            help="The privacy budget epsilon: one number for all sites, or one per site, e.g. 1,1,0.5"
+        ),
     ],
     samples: Annotated[
-        str, typer.Option(help="Records or persons at each site: one number, or one per site, e.g. 9044,300")
+        str,
+        typer.Option(
+            help="The number of records (or persons) at each site: one number, or one per site, e.g. 9044,300"
+        ),
     ],
     sites: Annotated[int, typer.Option(min=2, help="The number of sites.")],
-    dimension: Annotated[int, typer.Option(min=1, help="The number of coefficients, with the intercept.")],
+    dimension: Annotated[
+        int, typer.Option(min=1, help="The number of coefficients, including the intercept.")
+    ],
     delta: Annotated[
-        float, typer.Option(help="The probability delta; 0 for pure differential privacy.")
+        float, typer.Option(help="The delta of the budget; 0 for pure differential privacy.")
     ] = 1e-5,
     large_delta: Annotated[
         bool, typer.Option("--large-delta", help="Allow a delta above 1 / (number of records or persons).")
@@ -36,17 +44,25 @@ def plan(
         Literal["complete", "ring", "star", "path"], typer.Option(help="Which sites exchange messages.")
     ] = "complete",
     colluding: Annotated[
-        int | None, typer.Option(min=0, help="How many other sites may collude; by default all of them.")
+        int | None,
+        typer.Option(min=0, help="How many other sites may work together against a site; all by default."),
     ] = None,
     C: Annotated[
-        float | None, typer.Option("--C", help="The weight of the loss; the planner chooses by default.")
+        float | None, typer.Option("--C", help="The weight of the loss; by default the planner chooses it.")
     ] = None,
     regularization: Annotated[
-        float | None, typer.Option(help="The weight rho of the regulariser; the planner chooses by default.")
+        float | None, typer.Option(help="The weight of the regulariser; by default the planner chooses it.")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="The exact number of rounds.")] = None,
-    max_rounds: Annotated[int | None, typer.Option(min=1, help="The largest number of rounds.")] = None,
-    noise: Annotated[Literal["best", "gaussian", "norm"], typer.Option(help="The kind of noise.")] = "best",
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="The exact number of rounds (exchanges between sites).")
+    ] = None,
+    max_rounds: Annotated[
+        int | None, typer.Option(min=1, help="The largest number of rounds that the planner may choose.")
+    ] = None,
+    noise: Annotated[
+        Literal["best", "gaussian", "norm"],
+        typer.Option(help="The noise: best, Gaussian, or with density exp(-rate * norm)."),
+    ] = "best",
     loss: Annotated[LossName, typer.Option(help="The loss.")] = "logistic",
     unit: Annotated[
         Literal["record", "person"],
@@ -58,27 +74,40 @@ def plan(
     whiten: Annotated[
         bool | None,
         typer.Option(
-            "--whiten/--no-whiten", help="First whiten the rows, with noisy second moments of all rows."
+            "--whiten/--no-whiten",
+            help="Whether to first estimate the second moments of all rows, with noise, and then train in "
+            "coordinates in which the rows vary equally; by default the planner decides.",
         ),
     ] = None,
     schema: Annotated[
         Path | None,
-        typer.Option(help="A public schema; the planner generates synthetic rows from it for trial runs."),
+        typer.Option(
+            help="A JSON file with the public ranges and categories of the columns, from which the planner "
+            "generates synthetic rows for trial runs."
+        ),
     ] = None,
     effort: Annotated[
         Literal["quick", "full"] | None,
-        typer.Option(help="quick uses only a formula; full, the default, also makes trial runs."),
+        typer.Option(
+            help="quick uses only a formula; full, the default, also makes trial runs on synthetic rows."
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="The seed of the synthetic rows; 0 by default.")
     ] = None,
     toml: Annotated[
         Path | None,
-        typer.Option(help="Write starter files to this folder: train.toml, job.toml and one file per site."),
+        typer.Option(
+            help="Write the plan to this folder as files to start from: train.toml and owner.toml for "
+            "`taciturn train`; job.toml and one file per site for `taciturn site`."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose a method, rounds and noise for a privacy budget. The planner uses only public numbers."""
+    """Choose a method, rounds and noise for a privacy budget.
+
+    The planner reads no private rows. It uses only the numbers in the options.
+    """
     from .. import Graph
     from ..planning.plan import plan as make_plan
 

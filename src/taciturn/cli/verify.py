@@ -21,7 +21,8 @@ _SIGNED = ("proof", "statement", "stopped")  # how the names of signed files beg
 
 Out = Annotated[Path | None, typer.Option(help="Write the certificate to this file.")]
 Registry = Annotated[
-    Path | None, typer.Option(help="Write an entry for the public registry of deployments, in YAML.")
+    Path | None,
+    typer.Option(help="Write an entry for a public registry of differential-privacy deployments, in YAML."),
 ]
 Card = Annotated[Path | None, typer.Option(help="Write a model card, in Markdown.")]
 
@@ -34,10 +35,13 @@ def verify(
     ],
     delta: Annotated[
         float | None,
-        typer.Option(help="For a ledger: the probability delta; by default the delta of its budget."),
+        typer.Option(
+            help="For a ledger: the delta at which epsilon is stated; by default the delta of its budget."
+        ),
     ] = None,
     authority: Annotated[
-        Path | None, typer.Option(help="For a signed file: the certificate of the network's authority.")
+        Path | None,
+        typer.Option(help="For a signed file: the certificate of the authority that signed the sites' keys."),
     ] = None,
     out: Out = None,
     registry: Registry = None,
@@ -46,10 +50,10 @@ def verify(
 ) -> None:
     """Verify a certificate, a ledger or the folder of a run.
 
-    The command recomputes all numbers from the stated facts. For a ledger, for example the ledger of an
-    interrupted run, the command computes a certificate for what was charged. In the folder of a run, the
-    command checks that model, certificate, ledger and trace agree. A signed statement or proof of a site
-    needs --authority.
+    For a certificate, the command recomputes every number from the facts that the certificate states. For a
+    ledger (the file that records what a run has spent), it computes a certificate, also after an interrupted
+    run. In the folder of a run, it checks that model, certificate, ledger and trace (what the sites released
+    in each round) agree. A file that a site signed, a statement or a proof, needs --authority.
 
     The printed numbers are rounded; the certificate (--out) has all digits.
     """

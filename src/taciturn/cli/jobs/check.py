@@ -15,10 +15,11 @@ def check(
     job: Annotated[Path, typer.Argument(help="The job file of `taciturn train`.")],
     site: Annotated[str | None, typer.Option(help="Check only the table of this site.")] = None,
 ) -> None:
-    """Show which values do not fit the schema. The command also says whether there are enough rows.
+    """Check the tables of a job before you train.
 
-    The command does not train, spend or write anything. It is for the owner of the rows: the counts are
-    computed from the rows without noise, so do not share the output.
+    The command shows which values do not fit the schema (the columns, ranges and categories that the job file
+    declares), and says whether there are enough rows. It does not train, spend or write anything. The output
+    is for the owner of the rows only: its counts are computed without noise, so do not share them.
     """
     from ...core.errors import ParameterError
     from ...jobs.statistics import check_tables

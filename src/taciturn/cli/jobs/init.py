@@ -18,7 +18,10 @@ _TEXTS = ("job.toml", "owner.toml", "README.md")
 
 @app.command("init")
 def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to write to.")]) -> None:
-    """Write an example to try. The example has tables of made-up patients, a job file and a README."""
+    """Write an example job to try.
+
+    The folder gets tables of made-up patients, a job file, and a README with the next steps.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParameterError(f"`folder` must be a new or empty folder; {folder} is not.")
     folder.mkdir(parents=True, exist_ok=True)

@@ -28,14 +28,15 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="Write the result to this CSV file; by default it is printed.")
     ] = None,
-    separator: Annotated[str, typer.Option(help="The separator of the cells in the CSV file.")] = ",",
-    decimal: Annotated[str, typer.Option(help="The decimal sign of the CSV file, . or ,")] = ".",
-    encoding: Annotated[str, typer.Option(help="The text encoding of the CSV file.")] = "utf-8",
+    separator: Annotated[str, typer.Option(help="The separator between the cells of a CSV table.")] = ",",
+    decimal: Annotated[str, typer.Option(help="The decimal sign of a CSV table: . or ,")] = ".",
+    encoding: Annotated[str, typer.Option(help="The text encoding of a CSV table.")] = "utf-8",
 ) -> None:
-    """Predict a number, or a class with its score, for each record.
+    """Predict a class or a number for each record of a table.
 
-    The column `unreadable` of the result names the columns in which the value of a record is missing,
-    unreadable or an undeclared category. A record that the model cannot use gets no prediction.
+    The result is a CSV table. A class comes with its probability or score. The column `unreadable` names the
+    columns in which the record has no value, an unreadable value or an undeclared category. A record that the
+    model cannot use gets no prediction.
     """
     from ...core.files import check_folder
     from ...estimators.model_file import read_model

@@ -15,28 +15,33 @@ if TYPE_CHECKING:
     from ...questions.shipped.description import PrivateDescription
     from ...questions.shipped.score import PrivateScore
 
-_Epsilon = Annotated[float, typer.Option(help="The privacy cost for any one record or person.")]
-_Bins = Annotated[int, typer.Option(help="The number of bins of a histogram.")]
+_Epsilon = Annotated[
+    float, typer.Option(help="The privacy cost epsilon of this command, for any one record or person.")
+]
+_Bins = Annotated[int, typer.Option(help="The number of bins of each histogram.")]
 _Kept = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate to this file.")]
 
 
 @app.command("evaluate")
 def evaluate(
     model: Annotated[Path, typer.Argument(help="The model.json of `taciturn train` or of a site.")],
-    job: Annotated[Path, typer.Argument(help="A job file, which names the tables and the label.")],
+    job: Annotated[Path, typer.Argument(help="A job file; it names the sites and the label.")],
     epsilon: _Epsilon = 0.5,
-    bins: _Bins = 20,
+    bins: Annotated[
+        int, typer.Option(help="The even number of bins in which the predicted scores are counted.")
+    ] = 20,
     public: Annotated[
         bool,
-        typer.Option("--public", help="Declare that the model was made without any private row."),
+        typer.Option("--public", help="Declare that no private row was used to make the model."),
     ] = False,
     certificate: _Kept = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a model on private tables with one noisy sum.
+    """Score a classifier on private tables, with noise.
 
-    The score consists of accuracy, confusion matrix, AUC and calibration.
-    The job file sets delta, colluding, person and budget. The cost is added to the cost of training.
+    The score consists of accuracy, confusion matrix, AUC and calibration. Its cost comes in addition to the
+    cost of training. The keys delta, colluding and person of the job file, and the budget in owner.toml,
+    apply.
     """
     from ...jobs.statistics import evaluate_job
 
@@ -68,10 +73,11 @@ def ask(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer the questions of a job within one budget.
+    """Answer the questions of a job within one privacy budget.
 
-    Kinds of questions are describe, evaluate, survival and others. The command writes each answer as text,
-    HTML, CSV and a picture, and one certificate for all answers.
+    A job of kind describe, evaluate, survival, correlations, glm or program asks one question; a job of kind
+    several asks a list of questions. The command writes each answer as text, HTML, CSV and, for most kinds, a
+    picture. One certificate covers all answers.
     """
     from ...jobs.statistics import ask_job
 
@@ -88,16 +94,19 @@ def ask(
 
 @app.command("describe")
 def describe(
-    job: Annotated[Path, typer.Argument(help="A job file, which names the tables, columns and ranges.")],
+    job: Annotated[
+        Path, typer.Argument(help="A job file; it names the sites, the columns and their ranges.")
+    ],
     epsilon: _Epsilon = 0.5,
     bins: _Bins = 20,
     certificate: _Kept = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe private tables with one noisy sum, before you train.
+    """Describe the columns of private tables, with noise.
 
-    The result has means, quantiles, shares and histograms.
-    The job file sets delta, colluding, person and budget. Use the result to adjust the ranges in the schema.
+    The result has the mean, the quantiles and the histogram of each number, and the share of each category.
+    Use it to adjust the ranges in the schema before you train. The keys delta, colluding and person of the
+    job file, and the budget in owner.toml, apply.
     """
     from ...jobs.statistics import describe_job
     from ...jobs.training_job import kind_in

@@ -22,23 +22,28 @@ def train(
         Path | None,
         typer.Option(help="A new or empty folder for the results; `run` in the job's folder by default."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Check everything, but do not train.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the job and its files, but do not train.")
+    ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Start again after an interrupted run; the two costs add up.")
+        bool,
+        typer.Option("--again", help="Start again after an interrupted run; the costs of both runs add up."),
     ] = False,
     personalise: Annotated[
         bool,
         typer.Option(
-            "--personalise", help="Also write each site's own model beside its table; never share it."
+            "--personalise",
+            help="Also adapt the model to the rows of each site, without noise, and write this own model "
+            "beside the site's table. Never share it.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Train one model across sites within a privacy budget.
 
-    The command checks everything before it spends anything, and stores every charge in the ledger before the
-    round starts. It does not show the loss and the accuracy on the training records: these are computed
-    without noise.
+    The command checks everything before it spends anything. It records the cost of each round in a file, the
+    ledger, before the round starts, so that a crash never hides a cost. It does not show the loss and the
+    accuracy on the training records, because no noise protects these numbers.
     """
     from ...jobs.train_job import prepare_job
 

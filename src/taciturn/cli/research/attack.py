@@ -1,4 +1,4 @@
-"""`taciturn attack`: measure the paper's inference attack on generated rows."""
+"""`taciturn attack`: measure an attack that reconstructs a record from broadcasts, on generated rows."""
 
 from __future__ import annotations
 
@@ -21,17 +21,24 @@ def attack(
     dimension: Annotated[int, typer.Option(min=2, help="The number of coefficients.")] = 50,
     rounds: Annotated[int, typer.Option(min=1, help="The number of rounds.")] = 50,
     rate: Annotated[
-        float | None, typer.Option(help="Add noise with density exp(-rate * norm). Without it: no noise.")
+        float | None,
+        typer.Option(help="Add noise with density exp(-rate * norm); by default there is no noise."),
     ] = None,
-    penalty: Annotated[float, typer.Option(help="The penalty eta in round 1, and the dual step.")] = 0.5,
-    penalty_ratio: Annotated[float, typer.Option(help="eta grows by this factor in each round.")] = 1.04,
+    penalty: Annotated[float, typer.Option(help="The penalty of ADMM in round 1, and the dual step.")] = 0.5,
+    penalty_ratio: Annotated[
+        float, typer.Option(help="The penalty grows by this factor in each round.")
+    ] = 1.04,
     C: Annotated[
         float | None, typer.Option("--C", help="The weight of the loss; samples/5 by default.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the rows and the noise.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run the paper's attack: reconstruct one record of a site from its other records and all broadcasts."""
+    """Measure how well an attacker reconstructs one record of a site.
+
+    The attacker knows all other records of the site, and sees every vector that the sites send. The attack is
+    from the paper (Zhang, Khalili and Liu, ICML 2018). The rows are generated.
+    """
     from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
     from ...auditing.attack import run_attack
     from ...planning.proxy import generate_proxy

@@ -17,23 +17,29 @@ if TYPE_CHECKING:
 @app.command("audit")
 def audit(
     runs: Annotated[
-        int, typer.Option(min=100, help="The number of runs on each of a case's two neighbouring data sets.")
+        int,
+        typer.Option(
+            min=100, help="For each case: the runs on each of two data sets that differ in one record."
+        ),
     ] = 50_000,
     confidence: Annotated[
         float,
         typer.Option(
-            min=0.5, max=1 - 1e-12, help="The confidence that a measured bound is below the true epsilon."
+            min=0.5,
+            max=1 - 1e-12,
+            help="The confidence that a measured lower bound is below the true epsilon.",
         ),
     ] = 1 - 1e-6,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="A seed, which makes the audit reproducible; none by default.")
+        int | None, typer.Option(min=0, help="A seed makes the audit reproducible; by default there is none.")
     ] = None,
     as_json: AsJson = False,
-    table: Annotated[bool, typer.Option("--table", help="Print a Markdown table.")] = False,
+    table: Annotated[bool, typer.Option("--table", help="Print the result as a Markdown table.")] = False,
 ) -> None:
     """Measure lower bounds on epsilon in many worst-case runs.
 
-    Every run uses the node loop, the solver and the noise of a real site. The exit code is 1 if a measured
+    For several methods, the command runs the code of a real site on two data sets that differ in one record.
+    How well the outputs can be told apart gives a lower bound on epsilon. The exit code is 1 if a measured
     lower bound is above the certified upper bound, or another check fails.
     """
     from ...auditing.audit import audit as run_audit

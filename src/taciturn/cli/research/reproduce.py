@@ -26,15 +26,19 @@ def reproduce(
     ],
     out: Annotated[Path, typer.Option(help="The folder for pictures, tables and reports.")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Run a small version, which takes about a minute.")
+        bool, typer.Option("--quick", help="Run a small version of each figure, in about a minute.")
     ] = False,
     engine: Annotated[
-        str, typer.Option(help="The engine that runs the sites: local, ray or auto.")
+        str, typer.Option(help="Where the sites run: local (this process), ray (a Ray cluster), or auto.")
     ] = "local",
-    seed: Annotated[int | None, typer.Option(help="A seed that replaces the seed in the files.")] = None,
-    docs: Annotated[Path | None, typer.Option(help="Update paper.md and img/ in this folder.")] = None,
+    seed: Annotated[int | None, typer.Option(help="A seed that replaces the seed of each figure.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Also update paper.md and img/ in this folder.")] = None,
 ) -> None:
-    """Reproduce figures of the paper. Curves that are already in the --out folder are not computed again."""
+    """Reproduce figures of the paper.
+
+    The paper is by Zhang, Khalili and Liu (ICML 2018). Curves that are already in the --out folder are not
+    computed again.
+    """
     from ...paper.reproduce import reproduce as run
     from ...paper.reproduce import write_docs
 

@@ -18,17 +18,28 @@ if TYPE_CHECKING:
 def sweep(
     file: Annotated[
         Path,
-        typer.Argument(help="A TOML file with settings and the table [axes].", exists=True, dir_okay=False),
+        typer.Argument(
+            help="A TOML file with settings, and a table [axes] with the values of each varied setting.",
+            exists=True,
+            dir_okay=False,
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder for the results, the table and the picture.")],
     engine: Annotated[
-        str, typer.Option(help="local, ray, or auto, which uses ray if that should be faster.")
+        str,
+        typer.Option(
+            help="Where the runs happen: local (this process), ray (a Ray cluster), or auto (the faster one)."
+        ),
     ] = "auto",
     address: Annotated[
         str | None, typer.Option(help="The address host:port of a running Ray cluster.")
     ] = None,
 ) -> None:
-    """Run every combination of some settings. Results that are in the --out folder are not computed again."""
+    """Train with every combination of some settings.
+
+    The command shows the combinations with the best trade-off between loss and epsilon. Results that are
+    already in the --out folder are not computed again.
+    """
     from ...paper.sweeps.grid import load_grid
     from ...paper.sweeps.sweep import run_sweep
 

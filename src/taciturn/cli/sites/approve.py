@@ -15,13 +15,18 @@ def approve(
     file: SiteFile,
     yes: Annotated[bool, typer.Option("--yes", help="Approve without asking.")] = False,
     refuse: Annotated[
-        bool, typer.Option("--refuse", help="Refuse the job. The latest answer counts.")
+        bool, typer.Option("--refuse", help="Refuse the job, also after an earlier approval.")
     ] = False,
     log: Annotated[
-        bool, typer.Option("--log", help="Only show the earlier approvals and refusals for this table.")
+        bool,
+        typer.Option("--log", help="Only show the earlier approvals and refusals of jobs on this table."),
     ] = False,
 ) -> None:
-    """Show what a job asks and costs, then approve or refuse the job."""
+    """Show what a job asks and costs; then approve or refuse it.
+
+    The owner of the rows decides. A site runs a job only with this approval, or if a rule in site.toml
+    approves it.
+    """
     from ...core.formatting import format_at_least
     from ...sites.files.site import load_site
     from ...sites.rounds.prepare import make_ready

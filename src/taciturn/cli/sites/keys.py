@@ -20,26 +20,33 @@ def keys(
     file: SiteFile,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="A host name or address of this machine; by default the one in its endpoint."),
+        typer.Option(
+            metavar="HOST",
+            help="A host name or address of this machine; by default the one in the job. May be repeated.",
+        ),
     ] = None,
     throw_away: Annotated[
         Path | None,
-        typer.Option(help="Sign the key now, with the throw-away (test) authority in this folder."),
+        typer.Option(help="For tests: sign the key now, with the test authority in this folder."),
     ] = None,
     self_sign: Annotated[
         bool,
         typer.Option(
-            "--self-signed", help="Make a self-signed certificate, for a job that lists the sites' keys."
+            "--self-signed",
+            help="Make a self-signed certificate, for a job that lists the keys of its sites.",
         ),
     ] = False,
     new_authority: Annotated[
         bool,
         typer.Option(
-            "--new-authority", help="First create the throw-away authority, in a folder that has none yet."
+            "--new-authority", help="With --throw-away: first create the test authority in the folder."
         ),
     ] = False,
 ) -> None:
-    """Make this site's private key and a signing request."""
+    """Make this site's private key and a signing request.
+
+    Send the request to the network's authority: the person who signs the keys of all sites.
+    """
     from ...sites.files.keys import (
         fingerprint,
         new_key,
@@ -94,20 +101,26 @@ def keys(
 
 @site.command("sign")
 def sign(
-    request: Annotated[Path, typer.Argument(help="A signing request, .csr.")],
-    authority: Annotated[Path, typer.Option(help="The folder of the authority that signs.")],
+    request: Annotated[Path, typer.Argument(help="The signing request of a site, a .csr file.")],
+    authority: Annotated[Path, typer.Option(help="The folder with authority.key, the key that signs.")],
     out: Annotated[
-        Path | None, typer.Option(help="Where to write the certificate; <request>.pem by default.")
+        Path | None,
+        typer.Option(
+            help="The file for the certificate; by default the request's name with the ending .pem."
+        ),
     ] = None,
     days: Annotated[
         float, typer.Option(min=0, max=3650, help="How many days the certificate is valid.")
     ] = 30.0,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Sign without asking; only if you have compared the fingerprint.")
+        bool, typer.Option("--yes", help="Sign without asking, if you have already compared the fingerprint.")
     ] = False,
 ) -> None:
-    """Show a signing request, and sign it. Before you sign, compare the fingerprint with the sender by
-    telephone."""
+    """Sign the key of a site, as the network's authority.
+
+    The command shows the signing request. Before you sign, let the sender read the fingerprint of the key to
+    you by telephone, and compare.
+    """
     from ...sites.files.keys import pem, read_request, write_new
 
     signer = _authority(authority)
@@ -130,18 +143,23 @@ def verify(
     authority: Annotated[
         Path,
         typer.Option(
-            help="The certificate of the network's authority, or the certificates of all sites if the job "
-            "lists keys."
+            help="The certificate of the authority that signed the sites' keys; if the job lists the sites' "
+            "keys instead, a file with the certificates of all sites."
         ),
     ],
     statement: Annotated[
         Path | None, typer.Argument(help="The statement.json or stopped.json of a site.")
     ] = None,
     proof: Annotated[
-        Path | None, typer.Option(help="A proof-*.json: two frames that contradict each other.")
+        Path | None,
+        typer.Option(help="A proof-*.json: two signed messages of one site that contradict each other."),
     ] = None,
 ) -> None:
-    """Verify a signed statement and the files that it names, or a proof."""
+    """Verify a file that a site signed.
+
+    The file is a statement, which says what a run cost and names its result files, or a proof that a site
+    contradicted itself.
+    """
     from ...core.formatting import format_cost, format_delta
     from ...privacy.certificate.masked_words import holds_while
     from ...sites.rounds.evidence import read_proof

@@ -19,10 +19,10 @@ def kit(
     job: JobFile,
     folder: Annotated[Path, typer.Argument(help="The folder in which to write a folder for each party.")],
 ) -> None:
-    """Write a folder for every party of a job.
+    """Write a folder with the first files for every party of a job.
 
-    Each folder has job.toml, and STEPS.txt with the steps to take. A site's folder also has site.toml. The
-    folders contain no keys.
+    The parties are the sites and, if the job has one, the relay. Each folder has job.toml, and STEPS.txt with
+    the steps to take. A site's folder also has site.toml. The folders contain no keys.
     """
     from ...sites.files.job import load_job
     from ...sites.files.kit import write_kit
@@ -37,10 +37,16 @@ def relay_keys(
     job: JobFile,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="A host name or address of the relay; by default the one in its endpoint."),
+        typer.Option(
+            metavar="HOST",
+            help="A host name or address of the relay; by default the one in the job. May be repeated.",
+        ),
     ] = None,
 ) -> None:
-    """Make the relay's private key and a signing request, in the folder of job.toml."""
+    """Make the relay's private key and a signing request.
+
+    Both files are written to the folder of job.toml. Send the request to the network's authority.
+    """
     from ...sites.files.job import load_job
     from ...sites.files.kit import relay_keys as make
     from ...sites.wire.probe import address
@@ -60,7 +66,7 @@ def unit(
 ) -> None:
     """Print a systemd unit that runs this site with minimal rights.
 
-    systemd restarts it only after failures that a restart can fix.
+    systemd restarts the site only after failures that a restart can fix.
     """
     from ...sites.files.kit import unit as make_unit
     from ...sites.files.site import load_site

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 
 site = typer.Typer(
     name="site",
-    help="Run one site of a network. Sites connect peer to peer, without a server.",
+    help="""Run one site of a real network. Sites connect peer to peer, without a server.
+
+    To try a network on this machine: `taciturn site up`. For a real run, the organiser writes the job and
+    calls `kit`. Each site then calls `keys`, has its key signed (`sign`), and calls `check`, `approve` and
+    `run`.""",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 app.add_typer(site)
 
-SiteFile = Annotated[Path, typer.Argument(help="The site's own file, site.toml.")]
+SiteFile = Annotated[Path, typer.Argument(help="The site's own settings, site.toml.")]
 
 
 @site.command("init")
@@ -48,12 +52,15 @@ def init(
 def check(
     file: SiteFile,
     wait: Annotated[
-        float, typer.Option(help="Seconds to wait for neighbours; 0 skips the neighbours.")
+        float, typer.Option(help="Seconds to wait for neighbours; 0 skips the check of the neighbours.")
     ] = 5.0,
     log: Log = "text",
     level: Level = "info",
 ) -> None:
-    """Check files, keys, data, cost and neighbours, without spending. The exit code is 1 if a check fails."""
+    """Check the files, keys, rows, cost and neighbours of a site.
+
+    Nothing is spent. The exit code is 1 if a check fails.
+    """
     from ...sites.files.site import load_site
     from ...sites.rounds.prepare import make_ready
     from ...sites.watch import own
@@ -96,22 +103,30 @@ def run(
     watch_token: Annotated[
         Path | None,
         typer.Option(
-            help="A file with a token, with which `--watch` may be 0.0.0.0:PORT, for other machines."
+            help="A file with a secret token that clients must send. "
+            "`--watch` may then be 0.0.0.0:PORT, which other machines can reach."
         ),
     ] = None,
     newest_state: Annotated[
         bool,
         typer.Option(
             "--newest-state",
-            help="Confirm that a state folder that was moved or restored is the newest copy.",
+            help="Confirm that the site's state folder, which was moved or restored, is the newest copy.",
         ),
     ] = False,
     personalise: Annotated[
         bool,
-        typer.Option("--personalise", help="Also write this site's own model. Do not share this model."),
+        typer.Option(
+            "--personalise",
+            help="Also adapt the model to this site's rows, without noise, and write this own model. "
+            "Never share it.",
+        ),
     ] = False,
 ) -> None:
-    """Take part in the job until the job ends. After a stop, the same command continues the run."""
+    """Take part in the job until it ends.
+
+    If the site is stopped, the same command continues the run.
+    """
     log_to_stderr(log, level)
     with until_stopped(), errors_logged(log):  # a signal may come while libraries load
         from ...core.progress import progress
@@ -141,14 +156,19 @@ def finish(
     file: SiteFile,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="A site that will not return. All remaining operators must name the same sites."),
+        typer.Option(
+            metavar="SITE",
+            help="A site that will not return. May be repeated. All remaining operators must name the same "
+            "sites.",
+        ),
     ] = None,
     log: Log = "text",
     level: Level = "info",
 ) -> None:
-    """Agree with the other operators to end the run early.
+    """End a run early, together with the other sites.
 
-    The result is the model of the last round that all remaining sites completed.
+    The run ends once the operators of all remaining sites have called this command. The result is the model
+    of the last round that all remaining sites completed.
     """
     log_to_stderr(log, level)
     with until_stopped(), errors_logged(log):
@@ -177,10 +197,12 @@ def _say_outcome(ours: Site, outcome: SiteResult) -> None:
 def status(
     file: SiteFile,
     as_json: AsJson = False,
-    page: Annotated[bool, typer.Option("--page", help="Serve a live page on 127.0.0.1.")] = False,
-    port: Annotated[int, typer.Option(help="The port of the page; 0 picks a free port.")] = 0,
+    page: Annotated[
+        bool, typer.Option("--page", help="Serve a live status page on 127.0.0.1 instead.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="The port of --page; 0 picks a free port.")] = 0,
 ) -> None:
-    """Show the round, the neighbours and the epsilon of a site."""
+    """Show a site's round, neighbours and spent epsilon."""
     from ...sites.files.site import load_site
     from ...sites.watch.page import pages
     from ...sites.watch.serving import open_server

@@ -20,12 +20,17 @@ from .run import site
 def up(
     local: Annotated[int, typer.Option(help="The number of sites to start on this machine.")] = 5,
     rounds: Annotated[int, typer.Option(help="The number of rounds.")] = 20,
-    epsilon: Annotated[float, typer.Option(help="The privacy cost of the whole run, at delta 1e-5.")] = 3.0,
+    epsilon: Annotated[
+        float, typer.Option(help="The privacy cost epsilon of the whole run, at delta = 1e-5.")
+    ] = 3.0,
     out: Annotated[
         Path | None, typer.Option(help="A new folder for all files; a temporary folder by default.")
     ] = None,
 ) -> None:
-    """Try a network on this machine. Each site is a process with made-up rows. The sites use mutual TLS."""
+    """Try a network on this machine.
+
+    Each site is a process with made-up rows. The sites connect by mutual TLS.
+    """
     from ...core.progress import progress
     from ...sites.files.site import load_site
     from ...sites.rounds.methods import warm_up
@@ -91,15 +96,21 @@ def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, A
 
 @site.command("relay")
 def relay(
-    job: Annotated[Path, typer.Argument(help="The job.toml, which must have a `relay`.")],
+    job: Annotated[Path, typer.Argument(help="The public job file, job.toml; it must have a `relay`.")],
     private: Annotated[Path, typer.Option(help="The relay's private key.")],
     certificate: Annotated[Path, typer.Option(help="The relay's certificate.")],
-    authority: Annotated[Path, typer.Option(help="The certificate of the network's authority.")],
+    authority: Annotated[
+        Path, typer.Option(help="The certificate of the authority that signed the sites' keys.")
+    ],
     config: Annotated[
-        bool, typer.Option("--config", help="Do not run; print the configuration for zenohd.")
+        bool,
+        typer.Option("--config", help="Do not run; print the configuration for zenohd, the Zenoh router."),
     ] = False,
 ) -> None:
-    """Forward frames between sites until Ctrl-C. A relay serves sites that can only connect outward."""
+    """Forward encrypted messages between sites until Ctrl-C.
+
+    A relay is for sites that can make connections but cannot accept any. It cannot read the messages.
+    """
     with until_stopped():
         from ...sites.files.job import load_job
         from ...sites.wire.config import open_relay, relay_settings
