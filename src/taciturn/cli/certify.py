@@ -67,7 +67,7 @@ def certify(
     ] = None,
     colluding: Annotated[
         int | None,
-        typer.Option(min=0, help="For masked: how many other sites may work together against a site."),
+        typer.Option(min=0, help="For masked: how many other sites may collude (share what they know)."),
     ] = None,
     dual_step: Annotated[
         float | None, typer.Option(help="The dual step theta of ADMM; --penalty by default.")

@@ -29,8 +29,8 @@ def demo(
     """Compare ways to train one model across five sites.
 
     The rows are from a public data set. The ways are: without privacy; each site alone; with noise that
-    protects a site even if all other sites work together against it; and with less noise, which protects a
-    site if at most one other site is curious.
+    protects a site even if all other sites collude (share what they know); and with less noise, which
+    protects a site if no two other sites collude.
     """
     from ..core.progress import progress
     from ..paper.demo.comparison import compare, count_choices

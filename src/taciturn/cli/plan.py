@@ -45,7 +45,7 @@ def plan(
     ] = "complete",
     colluding: Annotated[
         int | None,
-        typer.Option(min=0, help="How many other sites may work together against a site; all by default."),
+        typer.Option(min=0, help="How many other sites may collude (share what they know); all by default."),
     ] = None,
     C: Annotated[
         float | None, typer.Option("--C", help="The weight of the loss; by default the planner chooses it.")
