@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from taciturn import Graph, LogCosh, Problem, simulate
 from taciturn.methods.admm.accounts import loss_facts
 from taciturn.methods.admm.averaging import network_average
-from taciturn.planning.blueprint import draw_blueprint
 from taciturn.planning.calibration import EpsilonBudget
+from taciturn.planning.planned_run import calibrated_run
 from taciturn.planning.proxy import generate_proxy
 from taciturn.planning.search import fewest_rounds, forecast, search
 from taciturn.planning.shapes import PlannedNetwork, RunShape
@@ -36,12 +36,10 @@ def facts(sites: int) -> RunFacts:
 
 def measured(network: PlannedNetwork, graph: Graph, shape: RunShape, f: Array, h: Array, Q: Array) -> float:
     """Excess of the released average over many runs in which every site holds the same rows."""
-    blueprint = draw_blueprint(network, facts(graph.n), shape, output_noise=False)
-    assert blueprint is not None
-    problem = Problem(
-        [(PROXY.X, PROXY.y)] * graph.n, loss=LOSS, C=1.0, regularization=blueprint.regularization
-    )
-    run = simulate(problem, graph, blueprint.method, rounds=shape.rounds, repeats=400, strict=False)
+    planned = calibrated_run(network, facts(graph.n), shape, output_noise=False)
+    assert planned is not None
+    problem = Problem([(PROXY.X, PROXY.y)] * graph.n, loss=LOSS, C=1.0, regularization=planned.regularization)
+    run = simulate(problem, graph, planned.method, rounds=shape.rounds, repeats=400, strict=False)
     off = (network_average(run.coef, network.weights) - f) @ Q
     return float(0.5 * (off**2 @ h).mean())
 

@@ -18,7 +18,7 @@ from taciturn.jobfile.toml_fields import read_noise
 from taciturn.methods.admm.averaging import network_average
 from taciturn.objective import LocalObjective
 from taciturn.paper.figures.spec import FigureCurve
-from taciturn.planning import blueprint
+from taciturn.planning import planned_run
 from taciturn.planning.calibration import Draft
 from taciturn.planning.plan import plan
 from taciturn.planning.proxy import generate_proxy
@@ -247,6 +247,6 @@ def test_noise_is_rounded_to_the_private_side(monkeypatch: pytest.MonkeyPatch, k
     def found(draft: Draft, budget: Any) -> Any:
         return exact * draft.releases(np.ones(len(draft.eta))).scale
 
-    monkeypatch.setattr(blueprint, "calibrate", found)
+    monkeypatch.setattr(planned_run, "calibrate", found)
     for scale in quick(noise=kind, epsilon=1.0).method.noise.scales(5, 1)[:, 0]:
         assert scale > exact if kind == "gaussian" else scale < exact

@@ -1,4 +1,4 @@
-"""Assign every row of a table to a site."""
+"""Assign every row of a table to a site: by a column of site labels, or at random."""
 
 from __future__ import annotations
 

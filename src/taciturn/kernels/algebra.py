@@ -1,8 +1,8 @@
 """Linear algebra with the same bits on every machine: compiled loops in a fixed order, no BLAS, no LAPACK.
 
-In `MaskedDescent` every site computes the public steps for itself, and all sites must get the same model.
-BLAS sums in an order that depends on the processor. The order of summation in these loops is fixed. Most
-inner loops update each entry of a row separately, so vector instructions change no
+In the method `MaskedDescent` every site computes the next model for itself from the same public sums, and all
+sites must get the same bits. BLAS sums in an order that depends on the processor. The order of summation in
+these loops is fixed. Most inner loops update each entry of a row separately, so vector instructions change no
 result.
 """
 

@@ -1,9 +1,9 @@
 """Compiled sums of psi Z over the rows Z, where psi is the clipped slope of the logistic loss.
 
-psi = weight sigma(-z) min(1, a / sigma(|z|)), z = Z f, where sigma is the logistic function and a is the
-limit of the row. The rows of a group are summed in ordinary floats. The sums of the groups are added by
-compensated summation, which collects the rounding errors in `lost`. So the error of the result does not grow
-with the number of rows.
+psi = weight sigma(-z) min(1, a / sigma(|z|)), z = Z f, where f is the model, sigma the logistic function, and
+a the row's limit (`limits`): |psi| <= weight a. The rows of a group are summed in ordinary floats. The sums
+of the groups are added by compensated summation, which collects the rounding errors in `lost`. So the error
+of the result does not grow with the number of rows.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
 """The bounded contribution of one record to the noisy sums of a regression, compiled.
 
-    z           the record's row, including the constant, ||z|| <= 1;  x = W'z, r = ||x||;  b is a public
-    bound omega       min(1, b^2 / r^2), the weight of a row: it depends on x alone, so that weighting does
-    not
-                change the root of the score
+    z           the record's row, including the constant, ||z|| <= 1
+    x           W'z, the row in the coordinates of the public matrix W;  r = ||x||;  b is a public bound
+    omega       min(1, b^2 / r^2), the weight of a row. It depends on x alone, so that weighting does not
+                change the root of the score.
     moments     omega x x' / b^2
     score       omega psi x / b, |psi| <= 1, and three side numbers: w, psi^2, and 1 if no value is missing
     hessian     omega w x x' / (w_max b^2), the negative derivative of the score
     meat        omega^2 v x x' / (v_max b^2), the variance of the score
 
-The family determines psi, w and v. The residual of a Poisson count is clipped at CUT standard deviations; x
-is multiplied by this clipping bound. The mean of the clipped residual under the model is subtracted, so that
-clipping does not change the root of the score. A hazard regression has one row for each period in which a
-person was at risk; the weight of a row depends only on earlier periods.
+The family of the regression determines psi (the residual divided by its clipping bound), w (the negative
+derivative of psi in the linear predictor) and v (the variance of psi). The residual of a Poisson count is
+clipped at CUT standard deviations; x is multiplied by this clipping bound. The mean of the clipped residual
+under the model is subtracted, so that clipping does not change the root of the score. A hazard regression has
+one row for each period in which a person was at risk; the weight of a row depends only on earlier periods.
 
 If the privacy guarantee is for persons, all rows of a person have the same weight, min(1, b / sum r,
 b^2 / sum r^2). So the rows of a person together add no more than one record does. The residuals of a person

@@ -1,7 +1,8 @@
-"""Compiled change of coordinates: each row x becomes W'x, scaled to norm 1 if the norm of W'x is larger.
+"""Compiled change to whitened coordinates: each row x becomes W'x, scaled to norm 1 if it is longer.
 
-Each row is computed separately. With a matrix product by BLAS, the last bits of a row could depend on the
-other rows, and therefore on how many rows a person has.
+The public matrix W makes the columns of the rows roughly uncorrelated, with equal variances. Each row is
+computed separately. With a matrix product by BLAS, the last bits of a row could depend on the other rows, and
+therefore on how many rows a person has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Cut a site's rows into blocks so small that all arrays of a block fit into the processor's cache."""
+"""Cut a site's rows into blocks so small that all arrays of a block fit into the processor's cache.
+
+Z is the matrix of a site's rows, and z = offset + Z f are the margins of a model f (see rows.py). A solver
+works on several models f at once; their number is called `repeats`.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,8 @@ from ..core.errors import DataError
 from ..core.types import Array
 from .rows import LazyMatrix, Matrix, Rows, some_rows
 
-_DENSE = 1_000_000  # the most (entries of Z) * (number of models) in a block of dense rows
-_SPARSE = 100_000  # the most margins (rows * models) in a block of sparse rows
+_DENSE = 1_000_000  # the largest (entries of Z) * (number of models) of a block of dense rows
+_SPARSE = 100_000  # the largest number of margins (rows * models) of a block of sparse rows
 _THIN = 0.05  # if the share of nonzero entries is below this, Z' W Z is computed as a sparse product
 _FEWEST, _MOST = 64, 1024  # the fewest and the most rows in a block; the rounding error grows with the rows
 

@@ -1,4 +1,9 @@
-"""The objective of a site: O(f) = (C/B) sum_n L(z_n) + (rho/N) R(f), for many models f at once."""
+"""The objective of a site: O(f) = (C/B) sum_n L(z_n) + (rho/N) R(f), for many models f at once.
+
+L is the loss and R the regulariser; C and rho are their weights. The site has B rows, and there are N sites.
+z_n is the margin (or the residual) of row n, as rows.py defines it. Models are passed as the rows of a matrix
+F, and their number is called `repeats`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,10 @@ _SMALL = 400  # with at most this many rows or features compute all eigenvalues,
 
 
 class Objective:
-    """O(f) = rho R(f) + sum_n weight_n L(z_n). The methods take models as the rows of F, (repeats, d)."""
+    """O(f) = rho R(f) + sum_n weight_n L(z_n). The methods take models f as the rows of F, (repeats, d).
+
+    parts : the rows in groups of equal weight; `rho` here is rho/N of a single site, or rho of all sites.
+    """
 
     def __init__(
         self, parts: tuple[WeightedRows, ...], *, loss: Loss, rho: float, regularizer: Regularizer
@@ -37,7 +45,7 @@ class Objective:
         self._blocks: tuple[int, Sequence[Block]] | None = None
 
     def hold(self, parts: tuple[WeightedRows, ...]) -> None:
-        """Replace the rows by equal rows that are stored in another array, such as one for many sites."""
+        """Replace the rows by equal rows in another array, for example an array for many sites."""
         self.parts, self._blocks = parts, None
 
     def hold_rows(self) -> None:

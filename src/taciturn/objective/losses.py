@@ -1,6 +1,7 @@
-"""L(z): the loss of one sample, with proven bounds on its slope and curvature.
+"""L(z): the loss of one sample, with proven bounds on its slope L' and its curvature L''.
 
-Classification: z = y f.x, y in {-1, +1}. Regression: z = y - f.x.
+For a model f and a sample (x, y): z = y f.x in a classification, with y in {-1, +1}; z = y - f.x in a
+regression.
 
 To add your own loss, write a class with the members of `Loss`. The loss is checked when it is first used: L
 must be convex, |L'| at most `slope_bound`, and L' Lipschitz with the constant `curvature_bound`. These
@@ -8,9 +9,8 @@ members are optional:
 
     slope_in_place(z)         overwrite z with L'(z), which saves an array in the solver's loop; intermediate
                               results may overflow, since the solver ignores floating-point warnings
-    curvature_within(z, r)    sup of L'' over [z - r, z + r]; makes error bounds tighter where the loss is
-    flat shift                     |z| + shift is an upper bound on all numbers that slope(z) rounds; 0 if
-    absent
+    curvature_within(z, r)    the largest L'' over [z - r, z + r]; makes error bounds tighter where L is flat
+    shift                     no intermediate result of slope(z) exceeds |z| + shift; 0 if absent
 
 The error bound of the solver assumes that a computed slope differs from the true slope by at most
 8 u |L'| + 2 u (|z| + shift) L'', where u = 2^-53. A formula of a few operations, each with an error of about

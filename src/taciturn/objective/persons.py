@@ -1,4 +1,4 @@
-"""Row weights for a guarantee about persons: the weights of a person's rows at all sites add up to 1."""
+"""Row weights for a privacy guarantee about persons: the weights of all rows of a person add up to 1."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ def persons_of(ids: Sequence[Any], *, most_rows: int | None = None, most_sites: 
     """The persons of the rows. `ids` has one array per site, with a person's id for each row of the site.
 
     Equal ids mean the same person.
-
 
     >>> persons_of([["ann", "bob", "ann"], ["cem"]]).weights[0].tolist()
     [0.5, 1.0, 0.5]

@@ -1,4 +1,8 @@
-"""Problem: min_f sum_i (C/B_i) sum_n L(z_n) + rho R(f), with the data at N sites [ZKL18, eq. 1]."""
+"""Problem: min_f sum_i (C/B_i) sum_n L(z_n) + rho R(f), with the data at N sites [ZKL18, eq. 1].
+
+f is the model, L the loss and R the regulariser; C and rho are their weights. Site i has B_i rows, and z_n is
+the margin (or the residual) of its row n.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ _UNIT = 1 + 1e-12  # the norm of a normalised row, with its rounding errors, is 
 
 
 class DealtProblem:
-    """The base class of problems with all rows in this process: C, rho, and the objectives of the sites."""
+    """The base class of problems whose rows are all in this process: C, rho, and the sites' objectives."""
 
     def __init__(
         self,
@@ -88,8 +92,8 @@ class Problem(DealtProblem):
     persons : one array per site with a person's id for every row; the privacy guarantee is then about one
         person, and not about one row
     rows_per_person, sites_per_person : public upper bounds on the number of rows of a person, and on the
-    number
-        of sites at which a person has rows; only masked sums allow a person to have rows at several sites
+        number of sites at which a person has rows. Only methods that release masked sums (sums over all
+        sites) allow a person to have rows at several sites.
 
     >>> problem = Problem([([[1.0], [0.5]], [1, -1]), ([[-1.0], [0.2]], [-1, 1])], C=1.0, regularization=0.1)
     >>> problem.n, problem.dimension, problem.samples.tolist(), problem.largest_norm
@@ -145,9 +149,9 @@ class Problem(DealtProblem):
         and must be at most `tol`. The bound ||gradient|| / rho would be too loose if rho is small.
         """
         zero = np.zeros((1, self.dimension))
-        passes = GradientEvaluator(self.pooled(), 0.0, zero)
-        f = newton(passes, zero, 0.0)
-        left = float(np.linalg.norm(newton_step(passes, f)))
+        phi = GradientEvaluator(self.pooled(), 0.0, zero)
+        f = newton(phi, zero, 0.0)
+        left = float(np.linalg.norm(newton_step(phi, f)))
         if not left <= checks.positive("tol", tol):
             raise NotConverged(f"`tol` = {tol:g} was not reached for the pooled optimum; got {left:.2g}.")
         return np.asarray(f[0])
@@ -182,7 +186,10 @@ def _pair(site: Any) -> tuple[Any, Any]:
 def row_weights(
     persons: Persons | None, weights: Sequence[Any] | None, site: int, sites: int
 ) -> dict[str, Any]:
-    """`weights` and `count` for `LocalObjective`; the weights of a person's rows add up to at most 1."""
+    """The arguments `weights` and `count` of `LocalObjective` for one site.
+
+    The weights of a person's rows add up to at most 1.
+    """
     if weights is None:
         return (
             {} if persons is None else {"weights": persons.weights[site], "count": int(persons.counts[site])}

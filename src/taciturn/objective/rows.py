@@ -1,7 +1,10 @@
 """The rows of one site: checked, multiplied by their signs, and stored once as a matrix Z.
 
-Classification: Z = y X, so that z = Z f. Regression: Z = -X and offset = y, so that z = offset + Z f.
-A large dense array of mostly zeros, such as one-hot columns, is stored as CSR, which is smaller and faster.
+The loss takes one number z per row: the margin y f.x for classification, or the residual y - f.x for
+regression, where f is the model. Classification: Z = y X, so that z = Z f. Regression: Z = -X and offset = y,
+so that z = offset + Z f. A large dense array of mostly zeros, such as one-hot columns, is stored as CSR,
+which is smaller and faster. Lazy rows (`LazyRows`) are computed a few at a time whenever they are read, to
+save memory.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ FARTHEST = 1e9
 """Targets are clipped to [-FARTHEST, FARTHEST], so that one record cannot make the solver overflow. The limit
 is so large that it does not change useful models."""
 _SPARSE = 0.15  # up to this share of nonzero entries, products with CSR are faster than with dense arrays
-_WORTH = 2_000  # arrays with fewer entries stay dense
+_WORTH = 2_000  # a dense array with fewer entries is never stored as CSR
 _FEW = 2**18  # up to this many entries, lazy rows are computed once and stored
 
 

@@ -1,4 +1,5 @@
-"""SourcedProblem: the problem of eq. 1 in which the process that uses a site's rows also loads them."""
+"""SourcedProblem: a `Problem` whose rows are loaded from one source per site (a file, or a function), by the
+process that works for the site."""
 
 from __future__ import annotations
 
@@ -113,7 +114,7 @@ class SourcedProblem:
         return open_site(self.sources[i], i, **self.terms)
 
     def with_sizes(self, sizes: Sequence[Size]) -> SourcedProblem:
-        """A copy of the problem that knows these sizes, one per site, which `survey` returned."""
+        """A copy of the problem with the sizes of its sites, as `survey` returns them."""
         common_dimension([size.dimension for size in sizes])
         problem = copy(self)
         problem.__dict__.pop("samples", None)

@@ -1,5 +1,8 @@
 """From a budget to the noise: the smallest noise for which the certificate is within every site's budget.
 
+The privacy cost of penalty perturbation has two parts: one decreases with more noise; the other, the cost of
+the Jacobian, decreases with a larger penalty eta.
+
 The size of the noise (its standard deviation, or 1/rate) in round t at site i is factor[i] * relative[i, t].
 `relative` is given. `calibrate` finds the factors by bisection, with the same functions that compute the
 certificate. It returns the safe end of the bracket, so the budget is never exceeded; about 99.9% of it
@@ -103,7 +106,7 @@ class Draft:
         )
 
     def rows(self, at: NDArray[np.intp]) -> Draft:
-        """The part of the draft for the sites `at`."""
+        """The draft of the sites `at` alone."""
         return Draft(
             self.run, self.samples[at], self.degree[at], self.eta[at], self.relative[at], self.output_scale
         )
@@ -112,8 +115,7 @@ class Draft:
 def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
     """The standard deviation or rate of the noise, (sites, rounds); None if no amount of noise is enough.
 
-    This is so if the penalty or the budget is too small: the part of the privacy cost that comes from the
-    Jacobian does not decrease with more noise.
+    If the penalty is too small for the budget, the cost of the Jacobian alone exceeds the budget.
     """
     epsilon = np.array(budget.epsilon)
     first, back = _distinct(draft, epsilon)

@@ -1,4 +1,7 @@
-"""Plans that need no search: for a method that the user gives, and for runs without privacy."""
+"""Plans that need no search: for a method that the user gives, and for runs without privacy.
+
+A run without privacy uses `MADMM`: the paper's ADMM with a penalty that may differ between sites and rounds.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ def plan_given(request: PlanRequest) -> Plan:
 
 
 def plan_unprotected(request: PlanRequest) -> Plan:
-    """A plan without privacy, by default M-ADMM, whose mean is near the pooled optimum after 100 rounds."""
+    """A plan without privacy: by default M-ADMM with 100 rounds.
+
+    The mean of the sites' models is then near the optimum of all rows together.
+    """
     C, sites = request.C or 1.0, request.graph.n
     rho = request.regularization or _WEAK * C * sites / sum(request.samples)
     eta = max(_PULL * rho / sites, 1e-6 * C) / (2 * float(request.graph.degrees.mean()))

@@ -1,10 +1,14 @@
 """The planner of masked descent, and the choice of a method for sites that trust no other site.
 
-Masked descent needs no search: it adapts its steps to the noisy sums during the run. Sites that trust no
-other site get whitened descent (masked descent in whitened coordinates), or the paper's method (penalty
-perturbation) if the forecast excess loss of the paper's method is clearly lower. Both forecasts use public
-proxy rows: the eigenvalues h of their Hessian, and the squared components f^2 of the solution along the
-eigenvectors. Along an eigenvector, whitened descent has the excess loss
+Masked descent is gradient descent on sums over all sites, of which only the noisy total becomes public. It
+needs no search: it adapts its steps to the noisy sums during the run. Sites that trust no other site get
+whitened descent, or the paper's method (penalty perturbation) if its forecast excess loss is clearly lower.
+Whitened descent is masked descent in coordinates that the first rounds learn from noisy second moments of the
+rows.
+
+Both forecasts use public rows in place of the private rows (proxy rows): the eigenvalues h of their Hessian,
+and the squared components f^2 of the solution along the eigenvectors. Along an eigenvector, whitened descent
+has the excess loss
 
     h f^2 V / (h^2 f^2 + V) / 2,    V = (l + nu) v,   l = h / b,
     v = 1.8 (2 q / (n mu))^2 N / (1 - shares),   q^2 = kappa^2 K,   K = sum l / (l + nu)
@@ -150,7 +154,7 @@ def plan_nobody(request: PlanRequest) -> Plan:
 
 
 def _told(plan: Plan, reason: str) -> Plan:
-    """The plan with the reason for its method added to `details` and `shown`."""
+    """The plan with a text on why its method was chosen."""
     details, shown = {**plan.details, "choice": reason}, {**plan.shown, "choice": reason}
     return replace(plan, details=details, shown=shown)
 

@@ -1,8 +1,9 @@
-"""The planner of penalty perturbation. Public rows decide the shape (rounds, penalty, relative noise).
+"""The planner of penalty perturbation, the paper's method.
 
-A closed-form forecast of the excess loss ranks the shapes (effort "quick"); with effort "full", the best
-shapes are then run on the public rows. The size of the noise is computed with the functions of the
-certificate.
+The shape of a run is its number of rounds, its penalties, and how its noise changes over the rounds. The
+planner chooses the shape on proxy rows: public rows in place of the private rows. A closed-form forecast of
+the excess loss ranks the shapes; with effort "full", the best shapes are then simulated on the proxy rows.
+The functions of the certificate then determine the size of the noise.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from ..privacy.facts import RunFacts
 from ..privacy.marks import PLANNED
 from ..privacy.noise import NOISES
 from ..schedules import Geometric, to_dict
-from .blueprint import Blueprint, draw_blueprint
+from .planned_run import PlannedRun, calibrated_run
 from .proxy import Proxy, generate_proxy, read_proxy, rows_per_site
-from .rehearsal import Drawer, Rehearsal
 from .request import Plan, PlanRequest, Price, Trial, one_or_all
 from .search import ROUNDS, Ranked, fewest_rounds, search
 from .shapes import PlannedNetwork
+from .trial_runs import Calibrated, TrialRuns
 from .whitening import left_budget, may_whiten, planned_moments, whitened_proxy
 
 _GOOD = 1.04  # prefer fewer rounds if their forecast loss is at most this times the best forecast
@@ -57,23 +58,23 @@ def plan_penalty(request: PlanRequest) -> Plan:
         rounds=_round_numbers(request, run.moments),
         balanced=((True, False) if full else (True,)) if network.uneven else (False,),
     )
-    drawer = functools.partial(
-        draw_blueprint,
+    calibrated = functools.partial(
+        calibrated_run,
         network,
         run,
         output_noise=request.output_noise is not False,
         real=request.real is not False,
         whiten=whiten,
     )
-    rehearsal = Rehearsal(network, request.graph, request.loss, proxy, request.seed or 0) if full else None
-    chosen, tried = rehearsal.choose(ranked, drawer) if rehearsal else _first_feasible(ranked, drawer)
+    trials = TrialRuns(network, request.graph, request.loss, proxy, request.seed or 0) if full else None
+    chosen, tried = trials.choose(ranked, calibrated) if trials else _first_feasible(ranked, calibrated)
     if chosen is None:
         epsilon, delta = min(network.budget.epsilon), network.budget.delta
         raise ParameterError(
             f"`epsilon` = {format_given(epsilon)} at delta = {format_given(delta)} is out of reach: no "
             f"penalty and noise protect the smallest site enough, with its {network.samples.min()} rows."
         )
-    baseline = rehearsal.baseline() if rehearsal and request.baseline is not False else None
+    baseline = trials.baseline() if trials and request.baseline is not False else None
     return _plan(request, chosen, proxy.origin, tried, baseline)
 
 
@@ -114,7 +115,7 @@ def _pays(
 
 
 def _with_moments(run: RunFacts, tables: SumTables) -> RunFacts:
-    """The facts of a run whose first rounds release moments of the rows."""
+    """The facts of a run whose first rounds release moments of the rows, to learn whitened coordinates."""
     return replace(
         run,
         rounds=run.rounds + tables.rounds,
@@ -125,7 +126,7 @@ def _with_moments(run: RunFacts, tables: SumTables) -> RunFacts:
 
 
 def _plan(
-    request: PlanRequest, chosen: Blueprint, origin: str, tried: tuple[Trial, ...], baseline: float | None
+    request: PlanRequest, chosen: PlannedRun, origin: str, tried: tuple[Trial, ...], baseline: float | None
 ) -> Plan:
     run, certificate = chosen.run, chosen.certificate
     scale, effort = NOISES[run.noise].parameter, request.effort or "full"
@@ -175,7 +176,7 @@ def _plan(
     )
 
 
-def _coordinates(chosen: Blueprint) -> str:
+def _coordinates(chosen: PlannedRun) -> str:
     return f"whitened: the first {chosen.run.moments} rounds release moments of the rows"
 
 
@@ -187,10 +188,10 @@ def _starts(schedules: tuple[Geometric, ...]) -> str:
     return f"{each}, x {ratio:g} each round"
 
 
-def find_price(blueprint: Blueprint) -> Price:
+def find_price(planned: PlannedRun) -> Price:
     """The site that needs the most noise, and what would lower that noise."""
-    network, sites = blueprint.network, blueprint.network.n
-    std = blueprint.gradient_noise()
+    network, sites = planned.network, planned.network.n
+    std = planned.gradient_noise()
     parts = np.square(network.weights * std)
     site = int(np.argmax(std))
     samples, degree = int(network.samples[site]), int(network.degrees[site])
@@ -199,11 +200,11 @@ def find_price(blueprint: Blueprint) -> Price:
         samples=samples,
         degree=degree,
         share=float(parts[site] / parts.sum()),
-        epsilon=blueprint.epsilon_with(site),
-        edge=None if degree == sites - 1 else blueprint.epsilon_with(site, degree=degree + 1),
-        rows=blueprint.epsilon_with(site, samples=2 * samples),
-        noise=blueprint.noise_with(site, samples=2 * samples),
-        counted="persons" if blueprint.run.unit == "person" else "rows",
+        epsilon=planned.epsilon_with(site),
+        edge=None if degree == sites - 1 else planned.epsilon_with(site, degree=degree + 1),
+        rows=planned.epsilon_with(site, samples=2 * samples),
+        noise=planned.noise_with(site, samples=2 * samples),
+        counted="persons" if planned.run.unit == "person" else "rows",
     )
 
 
@@ -217,15 +218,15 @@ def _round_numbers(request: PlanRequest, moments: int) -> tuple[int, ...]:
     return tuple(sorted({min(entry, most) for entry in ROUNDS}))
 
 
-def _first_feasible(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Trial, ...]]:
-    """The first shape within the budget, in the order of `fewest_rounds`, and the trials."""
-    drawn = (drawer(shape) for shape in fewest_rounds(ranked, _GOOD))
-    chosen = next((blueprint for blueprint in drawn if blueprint is not None), None)
+def _first_feasible(ranked: Ranked, calibrated: Calibrated) -> tuple[PlannedRun | None, tuple[Trial, ...]]:
+    """(planned run, trials) for the first shape, ordered as by `fewest_rounds`, for which noise is enough."""
+    drawn = (calibrated(shape) for shape in fewest_rounds(ranked, _GOOD))
+    chosen = next((planned for planned in drawn if planned is not None), None)
     return chosen, tuple(Trial(shape, score, None, None) for score, shape in ranked)
 
 
 def _network(request: PlanRequest) -> PlannedNetwork:
-    """The sites with their samples, degrees and budgets, as the search takes them."""
+    """The request's sites, with their samples, degrees and budgets, as an input of the search."""
     return PlannedNetwork(
         samples=np.array(request.samples, dtype=np.int64),
         degrees=request.graph.degrees,
@@ -236,7 +237,7 @@ def _network(request: PlanRequest) -> PlannedNetwork:
 
 
 def _run_facts(request: PlanRequest) -> RunFacts:
-    """The facts of the run that are the same for every shape; `draw_blueprint` sets the others."""
+    """The facts of the run that are the same for every shape; `calibrated_run` sets the others."""
     person = request.unit == "person"
     return RunFacts(
         method="penalty",

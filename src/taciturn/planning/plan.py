@@ -1,4 +1,8 @@
-"""plan: choose a method, its noise and its rounds, so that the certificate is within a given budget."""
+"""plan: choose a method, its noise and its rounds, so that the certificate is within a given budget.
+
+Each kind of method has a planner. A planner takes a `PlanRequest` and returns a `Plan`; it reads no private
+row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proxy rows: public rows in place of private rows, generated from public facts or given by the user.
+"""Proxy rows: public rows in place of the private rows, generated from public facts or given by the user.
 
 Plans are compared on proxy rows, never on the private rows: a choice that depends on the private rows would
 itself be a release about them.

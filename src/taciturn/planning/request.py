@@ -1,4 +1,8 @@
-"""PlanRequest and Plan: the input and the output of a planner, for every method."""
+"""PlanRequest and Plan: the input and the output of a planner, for every method.
+
+A planner for penalty perturbation (the paper's method) compares shapes, which are the choices of a plan
+except the size of the noise. It compares them on the proxy: public rows in place of the private rows.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +161,10 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class Trial:
-    """A shape, its forecast excess loss, and its loss and accuracy on the proxy; None without a run."""
+    """A shape, its forecast excess loss (`predicted`), and its loss and accuracy in a trial run on the proxy.
+
+    None stands for a number that was not computed.
+    """
 
     shape: RunShape
     predicted: float | None

@@ -1,8 +1,10 @@
 """Search for the shape with the smallest forecast excess loss, for every number of rounds.
 
-The forecast is a closed form for the excess loss of the released average. Take an eigenvector of the Hessian
-with eigenvalue h, divide everything by C, and let kappa = 2 eta V. If a site received the mean of the
-network, its component f(t) along the eigenvector in round t would satisfy
+A shape (`RunShape`) has the choices of a plan except the size of its noise: the number of rounds, the pull
+(the penalty), its growth, and the tilt of the noise over the rounds. The forecast is a closed form for the
+excess loss of the released average. Take an eigenvector of the Hessian with eigenvalue h, divide everything
+by C, and let kappa = 2 eta V, where eta is the penalty and V the number of neighbours. If a site received the
+mean of the network, its component f(t) along the eigenvector in round t would satisfy
 
     (h + rho/N + kappa) f(t) = h f* + kappa (f(t-1) + mean(t-1)) / 2 - noise(t)
 
@@ -79,7 +81,7 @@ def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
 
 
 def _grid(network: PlannedNetwork, run: RunFacts, shape: RunShape) -> list[RunShape]:
-    """A coarse grid of shapes.
+    """A coarse grid of shapes with the rounds and noise of `shape`.
 
     At the smallest pull, the bend of a sample (its effect on the Jacobian) is about 2.
     """

@@ -1,4 +1,8 @@
-"""RunShape: the choices of a plan except the size of its noise; PlannedNetwork: the inputs of a plan."""
+"""RunShape: the choices of a plan except the size of its noise; PlannedNetwork: the inputs of a plan.
+
+The symbols are those of the paper: site i has B_i samples, V_i neighbours and the penalty eta_i(t) in round
+t; C and rho are the weights of the loss and the regulariser.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Whitened coordinates for penalty perturbation: whether a plan may use them, and whitened proxy rows."""
+"""Whitened coordinates for penalty perturbation: whether a plan may use them, and whitened proxy rows.
+
+The first rounds of such a run release noisy second moments of the rows. From them, all sites compute
+coordinates in which the columns of the rows are roughly uncorrelated. Proxy rows are public rows in place of
+the private rows.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ _GRID = 2.0**-30  # moments are rounded to this grid, which is far finer than th
 
 
 def whole_strength(request: PlanRequest) -> Strength:
-    """The signal strength of a run in which sites trust no other site."""
+    """The ratio of signal to noise of a run in which sites trust no other site."""
     mu = float(gaussian_mu(min(request.budget.epsilon), request.budget.delta))
     return Strength(sum(request.samples), mu, float(request.graph.n))
 

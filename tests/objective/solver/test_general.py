@@ -254,8 +254,8 @@ def test_unreachable_tolerance_error_states_the_reachable_one() -> None:
 
 
 def test_newton_alone_converges(monkeypatch: pytest.MonkeyPatch) -> None:
-    def giving_up(passes, start, target, preconditioner, most, known=None):
-        return start, passes.gradient(start)
+    def giving_up(phi, start, target, preconditioner, most, known=None):
+        return start, phi.gradient(start)
 
     monkeypatch.setattr("taciturn.objective.solver.general.lbfgs", giving_up)
     for loss in LOSSES:
@@ -295,9 +295,9 @@ def test_bad_arguments(changes: dict[str, object], message: str) -> None:
 
 def test_newton_stops_at_float_precision() -> None:
     objective, linear, _ = Recipe(repeats=1).make()
-    passes = GradientEvaluator(objective, 2.0, linear)
-    f = newton(passes, np.zeros_like(linear), 0.0)
-    assert norms(passes.gradient(f))[0] <= passes.doubt(f)[0]
+    phi = GradientEvaluator(objective, 2.0, linear)
+    f = newton(phi, np.zeros_like(linear), 0.0)
+    assert norms(phi.gradient(f))[0] <= phi.doubt(f)[0]
     assert passes.count < 60
 
 

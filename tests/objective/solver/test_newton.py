@@ -18,17 +18,17 @@ from taciturn.objective.solver.lbfgs import norms
 def test_every_step_lowers_phi(loss: Loss, size: float) -> None:
     recipe = Recipe(loss=loss, share=1.0, penalty=1e-3, repeats=1, separable=True)
     objective, linear, f = recipe.make()
-    passes = GradientEvaluator(objective, recipe.curvature, linear)
+    phi = GradientEvaluator(objective, recipe.curvature, linear)
 
-    def phi(f: np.ndarray) -> float:
+    def value(f: np.ndarray) -> float:
         return float(objective.value(f)[0] + recipe.curvature / 2 * np.sum(f * f) - np.sum(linear * f))
 
     f = size * f
     for _ in range(12):
-        g = passes.gradient(f)[0]
-        p = newton._direction(passes, f, g)
-        lower = f + newton._step(passes, f, p, g) * p
-        assert phi(lower) <= phi(f) * (1 + 1e-12 * np.sign(phi(f))) + 1e-12
+        g = phi.gradient(f)[0]
+        p = newton._direction(phi, f, g)
+        lower = f + newton._step(phi, f, p, g) * p
+        assert value(lower) <= value(f) * (1 + 1e-12 * np.sign(value(f))) + 1e-12
         f = lower
 
 
@@ -41,12 +41,12 @@ def test_newton_converges(loss: Loss, matrix: bool, method: str, monkeypatch: py
         monkeypatch.setattr(preconditioner, "LARGEST_MATRIX", 4)
     recipe = Recipe(loss=loss, share=1.0, repeats=1, csr=True)
     objective, linear, _ = recipe.make()
-    passes = GradientEvaluator(objective, recipe.curvature, linear)
+    phi = GradientEvaluator(objective, recipe.curvature, linear)
     if method == "newton":
-        f = newton.newton(passes, np.zeros_like(linear), 1e-9)
+        f = newton.newton(phi, np.zeros_like(linear), 1e-9)
     else:
-        f = solve_by_stages(passes, 1e-9)
-    assert norms(passes.gradient(f))[0] <= 1e-9
+        f = solve_by_stages(phi, 1e-9)
+    assert norms(phi.gradient(f))[0] <= 1e-9
 
 
 def test_a_singular_hessian_is_survived() -> None:

@@ -1,7 +1,8 @@
 """Choose a feature map from public numbers alone: the number of records, the budget, the number of columns.
 
-A map adds columns, and every column adds noise. With n records, d columns and a budget of mu (the parameter
-of Gaussian differential privacy), the ratio of signal to noise in each column is about n mu / d.
+A map adds columns (hat functions for `curves`, cosines for `surfaces`; see expansion.py), and every column
+adds noise. With n records, d columns and a budget of mu (the parameter of Gaussian differential privacy), the
+ratio of signal to noise in each column is about n mu / d.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Expansion: turns the numbers in [0, 1] and the one-hot blocks of a record into one row of norm at most 1.
 
-A linear model of the expanded row is a nonlinear model of the record. The map does not depend on any row:
-knots are equally spaced, and frequencies come from a public seed. So no privacy bound changes.
+A linear model of the expanded row is a nonlinear model of the record. Each number gets a curve: its own
+column, and hat functions (linear B-splines) at equally spaced knots. All numbers together get surfaces:
+cosines with random frequencies from a public seed (random Fourier features), which represent interactions.
+The map does not depend on any row, so no privacy bound changes.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class Expansion:
 
     @property
     def knots(self) -> int:
-        """The number of hat functions that a number has besides its own column; 0 for a straight line."""
+        """The number of hat functions of each number; 0 for a straight line."""
         return self.curves if self.curves > 1 else 0
 
     def names(self, numbers: Sequence[str], blocks: Sequence[Sequence[str]]) -> tuple[str, ...]:

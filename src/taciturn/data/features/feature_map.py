@@ -1,4 +1,8 @@
-"""FeatureMap: turns the columns of an array into curves and surfaces, from public ranges alone."""
+"""FeatureMap: a scikit-learn transformer that turns the columns of an array into curves and surfaces.
+
+A curve is a flexible function of one numeric column, and surfaces are random cosines of all numeric columns
+(see expansion.py). The map depends on public ranges alone, never on the rows.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +30,9 @@ AUTO = "auto"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Maps a row x to curves and surfaces, with norm at most 1. A linear model of the mapped row is a
-    nonlinear model of x.
+    """Maps a row x to curves and surfaces, with norm at most 1.
+
+    A linear model of the mapped row is a nonlinear model of x.
 
     The public parameters determine the map, and `fit` learns nothing from rows. So the privacy bounds of a
     model that is trained on the mapped rows do not change. Values outside their range are clipped to the
@@ -46,8 +51,8 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         surfaces; "auto" chooses the number.
     seed : the public seed of the surfaces.
     lazy : True lets `transform` return the rows as a `LazyRows`, which the estimators of this package expand
-    a
-        few rows at a time. Then a fit of many rows takes less memory and more time, and gives the same model.
+        a few rows at a time. Then a fit of many rows takes less memory and more time, and gives the same
+        model.
     n, epsilon, delta : for "auto": the number of records (or persons) in the WHOLE network, and the budget of
         the fit. These numbers are public, so every site makes the same choice.
 

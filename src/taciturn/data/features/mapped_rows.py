@@ -19,7 +19,7 @@ HELD = 2**27
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MappedRows(LazyRows):
-    """expand(record) for every record of a table. Only the table is stored, and not the expanded rows.
+    """The rows expand(record) of all records of a table. The table is stored, but not the expanded rows.
 
     expand : turns some records, given as columns, into rows. Each row depends on its own record alone.
     """

@@ -1,7 +1,7 @@
-"""Count the cells of a table that fit its schema. The counts are only for the owner of the rows.
+"""Count the cells of a table that fit its schema, for the owner of the rows only.
 
-The counts are computed from the rows without noise. Show the counts only on the owner's own screen. Do not
-write them to a file, log, report or message that other people may see.
+The counts are computed without noise, so they are not private. Show them only on the owner's own screen. Do
+not write them to a file, log, report or message that other people may see.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def row_norms(X: Any) -> Array:
-    """||x|| of every row, computed without overflow. A norm above the largest float becomes that float."""
+    """||x|| of every row, without overflow: the largest float stands for any larger norm."""
     if not is_sparse(X):  # in slices, so that no copy of all rows is made
         parts = row_slices(*X.shape)
         pieces = (X.take(some) if isinstance(X, LazyRows) else X[some] for some in parts)

@@ -127,6 +127,7 @@ def read_number(value: Any) -> float:
 
 
 def _places(field: Category, values: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
+    """The index of every cell's category, OTHER or MISSING."""
     place = _place_of(field)
     if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
         raise DataError(
@@ -142,6 +143,7 @@ def _places(field: Category, values: Sequence[Any] | NDArray[Any]) -> NDArray[np
 
 
 def _place_of(field: Category) -> Callable[[Any], int]:
+    """A function that maps a cell to the index of its category, OTHER or MISSING."""
     index = {value: k for k, value in enumerate(field.values)}
 
     def place(value: Any) -> int:
@@ -174,9 +176,10 @@ def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
 
 
 def _held(word: str) -> str | None:
-    """The text of a category after it was stored in a column of numbers or booleans; None if not unique.
+    """The text of a category after it was stored in a column of numbers or booleans.
 
-    Two large whole numbers can become equal, because a column with a missing cell is stored as floats.
+    None for whole numbers so large that two of them can become equal: a column of whole numbers with a
+    missing cell is stored as floats.
     """
     held = _retyped(word)
     number = math.nan if _is_truth(word) else read_number(held)

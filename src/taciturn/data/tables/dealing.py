@@ -1,8 +1,8 @@
 """Distribute rows over sites: every row goes to exactly one site, at random or by the value of a column.
 
-The `assign_` functions return the site number of each row; the `deal_` functions return each site's
-(X_i, y_i), ready for `taciturn.Problem`. The seed determines a random assignment. The number of rows of a
-site, B_i, is public.
+The `assign_` functions return the site number of each row. The `deal_` functions return the rows of every
+site as a list of pairs (X_i, y_i), the input of `taciturn.Problem`. The seed determines a random assignment.
+The number of rows of each site is public.
 """
 
 from __future__ import annotations

@@ -23,7 +23,10 @@ _SNAPSHOT = {"sqlite": "SERIALIZABLE", "oracle": "SERIALIZABLE", "mssql": "SNAPS
 
 @dataclass(frozen=True, eq=False)
 class TableQuery:
-    """The rows that a query returns. A relative path of an SQLite file is relative to `folder`."""
+    """The rows that a query returns; `url` is the address of the database, as in SQLAlchemy.
+
+    A relative path of an SQLite file is relative to `folder`.
+    """
 
     url: str = field(repr=False)
     query: str = field(repr=False)

@@ -147,9 +147,7 @@ def _from_csv(path: Path, form: CsvForm, needed: Collection[str], numbers: Colle
         lines = csv.reader(file, strict=True, delimiter=form.separator)
         try:
             names = _names(next(lines, []))
-            given = [
-                name for name in names if name
-            ]  # spreadsheets often add empty cells at the end of a line
+            given = [name for name in names if name]  # spreadsheets often append empty cells to a line
             if not given or len(set(given)) < len(given):
                 raise DataError(
                     f"{path}, line 1: the first line must contain the names of the columns, each once."

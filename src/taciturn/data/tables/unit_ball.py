@@ -1,4 +1,7 @@
-"""Scale rows to norm at most 1, with a constant column for the intercept, by public numbers alone."""
+"""Scale rows to norm at most 1, and append a constant column for the intercept.
+
+The factor of a row depends on this row and on public numbers alone.
+"""
 
 from __future__ import annotations
 
@@ -59,9 +62,7 @@ class UnitBallScaling:
             return sparse.hstack(beside, format="csr") if self.intercept else scaled
         numbers = np.arange(X.shape[0]) if chosen is None else chosen
         rows = np.empty((len(numbers), X.shape[1] + self.intercept))
-        for start in range(
-            0, len(numbers), _BLOCK
-        ):  # in blocks, so that no second copy of all rows is needed
+        for start in range(0, len(numbers), _BLOCK):  # in blocks: a copy of all rows would need memory
             some = numbers[start : start + _BLOCK]
             part, kept = X[some], None if keep is None else keep[some]
             factors = self.factors(part, kept)

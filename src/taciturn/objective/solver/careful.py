@@ -1,10 +1,10 @@
 """Gradients with very small rounding errors, used where ordinary gradients cannot certify `tol`.
 
-Each matrix A is split into a high part H of beta bits and a rest T, A = H + T. If 2 beta + log2(terms) <= 53,
-a sum of products of two high parts is exact in floats, in whatever order BLAS adds the products. Products
-with a rest are smaller by a factor of 2^-beta. So z, and the sum over the rows, are correctly rounded except
-for an error zeta ~ 2^-beta gamma(d) (`gamma` is in rounding.py). What remains is the rounding of z and of
-L'(z).
+Each matrix A is split as A = H + T. The high part H has only the first beta bits of the entries; the rest T
+is smaller by a factor of about 2^-beta. If 2 beta + log2(terms) <= 53, a sum of `terms` products of two high
+parts is exact in floats, in whatever order BLAS adds the products. Only products with a rest are rounded. So
+their error zeta is small: about 2^-beta gamma(d) (`gamma` is in rounding.py). The other errors are the
+rounding of the margins z and of the slopes L'(z) to floats.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .rounding import U, exact_bits, gamma
 
 
 class CarefulGradientEvaluator(GradientEvaluator):
-    """Gradients of phi; each evaluation also computes an upper bound on its rounding error."""
+    """Gradients of phi (see gradient_evaluator.py), each with an upper bound on its rounding error."""
 
     _at: Array | None = None  # the models of the last evaluation; `_doubt` has its error bounds
     _doubt: Array

@@ -2,8 +2,8 @@
 
 The Moreau envelope of a convex loss, e(z) = min_v L(v) + (z - v)^2 / (2 tau), has the slope L'(v) and the
 curvature L''(v) / (1 + tau L''(v)) <= 1/tau, where v is the solution of v + tau L'(v) = z. With a large tau
-the minimised function phi is nearly as well conditioned as its quadratic terms. As tau -> 0, e becomes L.
-Each stage starts at the solution of the previous stage.
+the minimised function phi (see gradient_evaluator.py) is nearly as well conditioned as its quadratic terms.
+As tau -> 0, e becomes L. Each stage starts at the solution of the previous stage.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class SoftenedLoss:
         return v
 
 
-def solve_by_stages(passes: GradientEvaluator, target: float) -> Array:
-    """f of a single repeat with ||gradient|| <= target, if rounding permits. The first stage starts at 0."""
-    objective, f = passes.objective, np.zeros_like(passes.linear)
+def solve_by_stages(phi: GradientEvaluator, target: float) -> Array:
+    """The f of a single repeat at which ||grad phi|| <= target, if rounding permits. Stage 1 starts at 0."""
+    objective, f = phi.objective, np.zeros_like(phi.linear)
     bend = sum(part.weight * part.rows.samples * part.rows.norm**2 for part in objective.parts)
-    tau = bend / passes.strong
+    tau = bend / phi.strong
     while tau * objective.loss.curvature_bound > _SOFT:
         eased = Objective(
             objective.parts,
@@ -87,9 +87,9 @@ def solve_by_stages(passes: GradientEvaluator, target: float) -> Array:
             rho=objective.rho,
             regularizer=objective.regularizer,
         )
-        stage = GradientEvaluator(eased, passes.curvature, passes.linear)
+        stage = GradientEvaluator(eased, phi.curvature, phi.linear)
         first = float(np.linalg.norm(stage.gradient(f)))
         f = newton(stage, f, max(_ENOUGH * first, target), steps=_STEPS)
-        passes.count += stage.count
+        phi.count += stage.count
         tau *= _SHRINK
-    return newton(passes, f, target)
+    return newton(phi, f, target)

@@ -28,7 +28,7 @@ _UP = 1 + 1e-9  # covers the relative rounding errors of a norm and of m, for d 
 
 @dataclass
 class SolverState:
-    """What the solver of a site keeps between solves. With or without it, a result is within `tol`."""
+    """What a site's solver keeps between solves. It saves time; results are within `tol` without it, too."""
 
     preconditioner: Preconditioner = field(default_factory=Preconditioner)
     last: tuple[Array, Array] | None = None  # the last minimisers, and the gradients of the loss term at them
@@ -55,53 +55,51 @@ def minimise_general(
     run. A different number of repeats may change the last bits, since BLAS then sums in a different order.
     """
     check_arguments(objective, curvature, linear, start, tol)
-    passes = GradientEvaluator(objective, curvature, linear)
-    goal = passes.strong * tol
+    phi = GradientEvaluator(objective, curvature, linear)
+    goal = phi.strong * tol
     built = state.preconditioner.rebuilds
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        f, bound = _together(passes, start, goal, state)
+        f, bound = _together(phi, start, goal, state)
         missed = np.flatnonzero(~(bound <= goal))
         if len(missed):
             careful = CarefulGradientEvaluator(objective, curvature, linear[missed])
             f[missed], bound[missed] = _solve_carefully(careful, f[missed], goal, state.preconditioner)
-            passes.count += careful.count
+            phi.count += careful.count
         for r in np.flatnonzero(~(bound <= goal)):
             f[r : r + 1], bound[r], spent = _alone(
                 objective, curvature, linear[r : r + 1], f[r : r + 1], goal
             )
-            passes.count += spent
+            phi.count += spent
     if not np.all(bound <= goal):
-        reached = float(np.max(np.nan_to_num(bound, nan=np.inf))) / passes.strong
+        reached = float(np.max(np.nan_to_num(bound, nan=np.inf))) / phi.strong
         raise NotConverged(
             f"`tol` = {tol:g} is below what floats can certify at a site; {reached:.2g} was reached, so use"
             f" tol >= {2 * reached:.1g}, or a larger penalty. Nothing was released."
         )
     rebuilds = state.preconditioner.rebuilds - built
-    return Solution(f, bound / passes.strong, bound, passes.count, rebuilds)
+    return Solution(f, bound / phi.strong, bound, phi.count, rebuilds)
 
 
-def _together(
-    passes: GradientEvaluator, start: Array, goal: float, state: SolverState
-) -> tuple[Array, Array]:
-    """Solve all repeats by L-BFGS with ordinary gradients: (f, upper bounds on the gradients' norms)."""
+def _together(phi: GradientEvaluator, start: Array, goal: float, state: SolverState) -> tuple[Array, Array]:
+    """Solve all repeats by L-BFGS with ordinary gradients: (f, upper bounds on the norms of gradients)."""
     known = None
     if state.last is not None and np.array_equal(start, state.last[0]):
-        known = passes.with_smooth_terms(start, state.last[1].copy())
-    slack = passes.doubt(start)
+        known = phi.with_smooth_terms(start, state.last[1].copy())
+    slack = phi.doubt(start)
     target = np.maximum(goal - 2.0 * slack, np.maximum(0.25 * goal, 1e-3 * slack))
-    f, g = lbfgs(passes, start.copy(), target, state.preconditioner, _most(passes), known)
-    unseen = g is known or passes.count > 1  # otherwise the only pass over the rows was at `start`
+    f, g = lbfgs(phi, start.copy(), target, state.preconditioner, _most(phi), known)
+    unseen = g is known or phi.count > 1  # otherwise the only pass over the rows was at `start`
     if known is not None and unseen and np.any(np.all(f == start, axis=1)):
-        g = passes.gradient(f)  # `doubt` does not cover the rounding errors in `known`
-    bound = _certain(g, passes.doubt(f))
-    state.last = (f.copy(), g - passes.with_smooth_terms(f, np.zeros_like(f)))
+        g = phi.gradient(f)  # `doubt` does not cover the rounding errors in `known`
+    bound = _certain(g, phi.doubt(f))
+    state.last = (f.copy(), g - phi.with_smooth_terms(f, np.zeros_like(f)))
     return f, bound
 
 
 def _solve_carefully(
     careful: CarefulGradientEvaluator, start: Array, goal: float, preconditioner: Preconditioner
 ) -> tuple[Array, Array]:
-    """Solve, with careful gradients, the repeats that ordinary gradients could not certify: (f, bounds)."""
+    """The same as `_together`, with careful gradients (careful.py), which have smaller rounding errors."""
     g = careful.gradient(start)
     doubt = careful.doubt(start)
     bound = _certain(g, doubt)
@@ -136,9 +134,9 @@ def _certain(g: Array, doubt: Array) -> Array:
     return np.asarray(_UP * (norms(g) + doubt))
 
 
-def _most(passes: GradientEvaluator) -> int:
+def _most(phi: GradientEvaluator) -> int:
     """The number of passes over the rows after which L-BFGS gives up."""
-    return 200 if passes.objective.dimension <= LARGEST_MATRIX else 1000
+    return 200 if phi.objective.dimension <= LARGEST_MATRIX else 1000
 
 
 def check_arguments(objective: Objective, curvature: float, linear: Array, start: Array, tol: float) -> None:

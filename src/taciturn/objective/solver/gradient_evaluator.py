@@ -1,7 +1,11 @@
-"""Gradients of phi, the function that a primal update minimises: one pass over the rows serves all repeats.
+"""Gradients of phi, the function that a site minimises in each round (the primal update of ADMM).
 
-phi(f) = O(f) + (curvature/2) ||f||^2 - <linear, f>
-grad phi(f) = sum_n weight L'(z_n) Z_n + rho R'(f) + curvature f - linear
+    phi(f) = O(f) + (curvature/2) ||f||^2 - <linear, f>
+    grad phi(f) = sum_n weight L'(z_n) Z_n + rho R'(f) + curvature f - linear
+
+O is the site's objective. `curvature` and `linear` come from the penalty, the other sites' models and the
+noise. A repeat is one of several independent runs, each with its own noise: one pass over the rows serves all
+repeats.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class GradientEvaluator:
-    """Gradients of phi for a fixed number of models, the rows of F; `count` is the number of passes."""
+    """Gradients of phi for a fixed number of repeats, the rows of F. `count` counts passes over the rows."""
 
     def __init__(self, objective: Objective, curvature: float, linear: Array) -> None:
         self.objective = objective
@@ -63,7 +67,7 @@ class GradientEvaluator:
         return a_priori_error(self.objective, self.blocks, self.curvature, self.linear, F)
 
     def with_smooth_terms(self, F: Array, data: Array) -> Array:
-        """Add rho R'(f) + curvature f - linear to `data`, the loss's part of the gradient, in place."""
+        """Add rho R'(f) + curvature f - linear in place to `data`, the gradient of the loss term."""
         data += self.objective.rho * self.objective.regularizer.gradient(F)
         data += self.curvature * F
         data -= self.linear

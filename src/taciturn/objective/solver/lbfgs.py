@@ -1,5 +1,7 @@
-"""Preconditioned L-BFGS on all repeats at once. It accepts a step by the slope of phi at its end, because
-differences of values of phi lose digits.
+"""Preconditioned L-BFGS, which minimises phi (see gradient_evaluator.py) in all repeats at once.
+
+A step is accepted if the slope of phi at the end of the step is small enough. Values of phi are not compared,
+because their differences lose digits.
 
 The approximate inverse Hessian H is stored in compact form; it starts as the preconditioner P. The columns of
 S are the steps s, and the columns of Y are the changes y of the gradient, the oldest first:
@@ -26,7 +28,7 @@ from .preconditioner import Preconditioner
 _MEMORY = 24  # the number of pairs kept; when the memory is full, the older half is dropped
 _OVERSHOOT = 0.9  # a step past the minimum is accepted if its slope is at most this times the initial |slope|
 _WINDOW = 4  # the rate of convergence is estimated from this many recent passes
-_PATIENCE = 30  # stop after this many passes without progress: only rounding errors remain
+_PATIENCE = 30  # stop after more than this many passes without progress: only rounding errors remain
 _FRESH = 10  # about the number of passes that a solve with a new preconditioner needs
 
 
@@ -103,23 +105,23 @@ class Point:
 
 
 def lbfgs(
-    passes: GradientEvaluator,
+    phi: GradientEvaluator,
     start: Array,
     target: Array,
     preconditioner: Preconditioner,
     most: int,
     known: Array | None = None,
 ) -> tuple[Array, Array]:
-    """(f, gradient) with ||gradient|| <= target in every repeat.
+    """(f, gradient) with ||gradient|| <= target in every repeat; a pass is one evaluation of gradients.
 
     The target is missed if `most` passes are not enough, or if rounding errors prevent progress.
     known : an approximation of the gradient at `start`, which saves one pass; None if there is none.
     """
-    g = passes.gradient(start) if known is None else known
+    g = phi.gradient(start) if known is None else known
     if (norms(g) <= target).all():
-        return start, g if known is None else passes.gradient(start)
-    preconditioner.ready(passes, start)
-    at = Point(start, g, preconditioner.apply(passes, g), norms(g))
+        return start, g if known is None else phi.gradient(start)
+    preconditioner.ready(phi, start)
+    at = Point(start, g, preconditioner.apply(phi, g), norms(g))
     pairs, history = Pairs(*start.shape), [float((at.size / target).max())]
     least, idle = history[0], 0
     for _ in range(most):
@@ -127,8 +129,8 @@ def lbfgs(
         p = pairs.direction(at.g, at.Pg)
         p[~active] = 0.0
         f = at.f + p
-        g = passes.gradient(f)
-        to = Point(f, g, preconditioner.apply(passes, g), norms(g))
+        g = phi.gradient(f)
+        to = Point(f, g, preconditioner.apply(phi, g), norms(g))
         y = g - at.g
         bend, slope = dots(y, p), dots(g, p)
         if not ((bend > 0.0) & np.isfinite(to.size) | ~active).all():
@@ -140,16 +142,20 @@ def lbfgs(
         least = min(least, history[-1])
         if history[-1] <= 1.0 or idle > _PATIENCE:
             break
-        if _worth_rebuilding(history, preconditioner.cost(passes)):
-            preconditioner.build(passes, at.f)
-            at = replace(at, Pg=preconditioner.apply(passes, at.g))
+        if _worth_rebuilding(history, preconditioner.cost(phi)):
+            preconditioner.build(phi, at.f)
+            at = replace(at, Pg=preconditioner.apply(phi, at.g))
             pairs.clear()
             history = history[-1:]
     return at.f, at.g
 
 
 def _worth_rebuilding(history: list[float], cost: float) -> bool:
-    """Whether to rebuild P is expected to take fewer passes than to continue at the present rate."""
+    """Whether a rebuilt P is expected to need fewer passes than the present P at its rate of convergence.
+
+    history : after each pass, the largest ratio of a gradient's norm to its target.
+    cost : the cost of a rebuild, in passes.
+    """
     if len(history) <= max(_WINDOW, cost):
         return False
     rate = math.log(history[-1 - _WINDOW] / history[-1]) / _WINDOW

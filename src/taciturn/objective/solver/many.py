@@ -1,4 +1,4 @@
-"""Solve many sites: the small sites by compiled kernels, many in one call; the other sites one by one."""
+"""Solve many sites: small sites (see small/sites.py) by compiled kernels, many in one call; others singly."""
 
 from __future__ import annotations
 

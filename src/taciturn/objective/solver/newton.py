@@ -1,4 +1,6 @@
-"""A globally convergent damped Newton method for one repeat. Its line search uses slopes, not values of phi.
+"""A globally convergent damped Newton method, which minimises phi (see gradient_evaluator.py) in one repeat.
+
+The line search uses slopes of phi, not values.
 
 Along a descent direction p, the slope of phi is -a < 0 at step 0, and it increases with the step. Let
 bend = p' M p be an upper bound on phi'' along p. Then the minimum of phi along p is at least a^2 / (2 bend)
@@ -24,45 +26,45 @@ _PATIENCE = 3  # stop after more than this many idle steps, which do not lower t
 _NOISE = 10.0  # a step counts as idle only if the norm is at most this many times its error bound
 
 
-def newton(passes: GradientEvaluator, start: Array, target: float, *, steps: int = 200) -> Array:
+def newton(phi: GradientEvaluator, start: Array, target: float, *, steps: int = 200) -> Array:
     """f, (1, d), of a single repeat: ||gradient|| <= target, or as small as rounding errors allow."""
     f = start
     best, least, idle = f, np.inf, 0
     for _ in range(steps):
-        g = passes.gradient(f)[0]
+        g = phi.gradient(f)[0]
         size = float(np.linalg.norm(g))
         if size < least:
             best, least, idle = f, size, 0
-        elif size <= _NOISE * float(passes.doubt(f)[0]):
+        elif size <= _NOISE * float(phi.doubt(f)[0]):
             idle += 1
         if least <= target or idle > _PATIENCE:
             break
-        p = _direction(passes, f, g)
-        f = f + _step(passes, f, p, g) * p
+        p = _direction(phi, f, g)
+        f = f + _step(phi, f, p, g) * p
     return best
 
 
-def newton_step(passes: GradientEvaluator, f: Array) -> Array:
+def newton_step(phi: GradientEvaluator, f: Array) -> Array:
     """The Newton step -H^-1 gradient at f, (1, d); f plus this step is near the minimiser if f is near it."""
-    return _direction(passes, f, passes.gradient(f)[0])
+    return _direction(phi, f, phi.gradient(f)[0])
 
 
-def _direction(passes: GradientEvaluator, f: Array, g: Array) -> Array:
+def _direction(phi: GradientEvaluator, f: Array, g: Array) -> Array:
     """-H^-1 g: by a direct solve if H is small, else by conjugate gradients with diagonal preconditioner."""
-    weights = passes.mean_weights(f)
-    diagonal = passes.mean_diagonal(f)
+    weights = phi.mean_weights(f)
+    diagonal = phi.mean_diagonal(f)
     if f.shape[1] <= LARGEST_MATRIX:
         H = np.diag(diagonal)
-        for block, w in zip(passes.blocks, weights, strict=True):
+        for block, w in zip(phi.blocks, weights, strict=True):
             H += block.gram(w)
         return _descent(-_solve_system(H, g)[None, :], g, diagonal)
     scale = diagonal.copy()
-    for block, w in zip(passes.blocks, weights, strict=True):
+    for block, w in zip(phi.blocks, weights, strict=True):
         scale += block.squares(w)
 
     def curve(v: Array) -> Array:
         total = diagonal * v
-        for block, w in zip(passes.blocks, weights, strict=True):
+        for block, w in zip(phi.blocks, weights, strict=True):
             total += block.ZT @ (w * (block.Z @ v))
         return np.asarray(total)
 
@@ -85,20 +87,20 @@ def _descent(p: Array, g: Array, diagonal: Array) -> Array:
     return p if np.all(np.isfinite(p)) and float(p[0] @ g) < 0.0 else -(g / diagonal)[None, :]
 
 
-def _step(passes: GradientEvaluator, f: Array, p: Array, g: Array) -> float:
+def _step(phi: GradientEvaluator, f: Array, p: Array, g: Array) -> float:
     """The length of a step along p that provably decreases phi (see the top of this file)."""
     a = -float(g @ p[0])
-    z = [block.margins(f.T)[:, 0] for block in passes.blocks]
-    u = [np.asarray(block.Z @ p[0]) for block in passes.blocks]
-    objective = passes.objective
+    z = [block.margins(f.T)[:, 0] for block in phi.blocks]
+    u = [np.asarray(block.Z @ p[0]) for block in phi.blocks]
+    objective = phi.objective
     c1 = objective.loss.curvature_bound
-    bend = sum(b.weight * c1 * float(v @ v) for b, v in zip(passes.blocks, u, strict=True))
-    bend += (objective.rho * objective.regularizer.curvature_bound + passes.curvature) * float(p[0] @ p[0])
+    bend = sum(b.weight * c1 * float(v @ v) for b, v in zip(phi.blocks, u, strict=True))
+    bend += (objective.rho * objective.regularizer.curvature_bound + phi.curvature) * float(p[0] @ p[0])
 
     def slope(s: float) -> float:
         moved = f + s * p
-        smooth = passes.with_smooth_terms(moved, np.zeros_like(moved))[0] @ p[0]
-        for block, at, v in zip(passes.blocks, z, u, strict=True):
+        smooth = phi.with_smooth_terms(moved, np.zeros_like(moved))[0] @ p[0]
+        for block, at, v in zip(phi.blocks, z, u, strict=True):
             smooth += block.weight * float(objective.loss.slope(at + s * v) @ v)
         return float(smooth)
 

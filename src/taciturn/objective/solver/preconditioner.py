@@ -1,10 +1,12 @@
-"""The preconditioner P ~ (Hessian)^-1. A site has one P for all repeats, from the mean of their curvatures.
+"""The preconditioner P ~ (Hessian of phi)^-1; gradient_evaluator.py defines phi and its `curvature`.
+
+A site has one P for all repeats, from the mean of their second derivatives. P has one of three forms:
 
     Primal    (G + D)^-1, G = Z' W Z                            d x d
     Dual      D^-1 - D^-1 Z' W^1/2 (I + K)^-1 W^1/2 Z D^-1      rows x rows, K = W^1/2 Z D^-1 Z' W^1/2
     Diagonal  (diag G + D)^-1                                   if both matrices would be too large
 
-D = rho R'' + curvature is diagonal; W is the diagonal matrix of the row weights weight L''(z_n). A matrix is
+D = rho R'' + curvature is diagonal. W is diagonal too; its entry for row n is weight L''(z_n). A matrix is
 stored only if it has at most as many entries as the site's rows, so it needs no more memory than the rows.
 """
 
@@ -34,14 +36,14 @@ class Primal:
     inverse: Array
     curvature: float
 
-    def apply(self, passes: GradientEvaluator, V: Array) -> Array:
+    def apply(self, phi: GradientEvaluator, V: Array) -> Array:
         return np.asarray(V @ self.inverse)
 
-    def following(self, passes: GradientEvaluator) -> Primal:
-        """P with the same row weights, but for the curvature of `passes`."""
+    def following(self, phi: GradientEvaluator) -> Primal:
+        """P with the same W, for the `curvature` of phi in this round."""
         moved = positive_inverse(self.inverse)
-        moved[np.diag_indices_from(moved)] += passes.curvature - self.curvature
-        return Primal(positive_inverse(moved), passes.curvature)
+        moved[np.diag_indices_from(moved)] += phi.curvature - self.curvature
+        return Primal(positive_inverse(moved), phi.curvature)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +55,21 @@ class Dual:
     rest: Array  # D without the curvature term
     curvature: float
 
-    def apply(self, passes: GradientEvaluator, V: Array) -> Array:
+    def apply(self, phi: GradientEvaluator, V: Array) -> Array:
         diagonal = self.rest + self.curvature
         scaled = V / diagonal
-        inner = np.concatenate([block.Z @ scaled.T for block in passes.blocks])
+        inner = np.concatenate([block.Z @ scaled.T for block in phi.blocks])
         inner = self.root[:, None] * (self.inverse @ (self.root[:, None] * inner))
         back, start = np.zeros((V.shape[1], len(V))), 0
-        for block in passes.blocks:
+        for block in phi.blocks:
             stop = start + block.Z.shape[0]
             back += block.ZT @ inner[start:stop]
             start = stop
         return np.asarray(scaled - back.T / diagonal)
 
-    def following(self, passes: GradientEvaluator) -> Dual:
-        """P with the same row weights, but for the curvature of `passes`."""
-        return _dual(passes, self.root, self.rest)
+    def following(self, phi: GradientEvaluator) -> Dual:
+        """P with the same W, for the `curvature` of phi in this round."""
+        return _dual(phi, self.root, self.rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +79,12 @@ class Diagonal:
     squares: Array  # diag G + D without the curvature term
     curvature: float
 
-    def apply(self, passes: GradientEvaluator, V: Array) -> Array:
+    def apply(self, phi: GradientEvaluator, V: Array) -> Array:
         return np.asarray(V / (self.squares + self.curvature))
 
-    def following(self, passes: GradientEvaluator) -> Diagonal:
-        """P with the same row weights, but for the curvature of `passes`."""
-        return replace(self, curvature=passes.curvature)
+    def following(self, phi: GradientEvaluator) -> Diagonal:
+        """P with the same W, for the `curvature` of phi in this round."""
+        return replace(self, curvature=phi.curvature)
 
 
 class Preconditioner:
@@ -92,60 +94,60 @@ class Preconditioner:
         self.form: Primal | Dual | Diagonal | None = None
         self.rebuilds = 0
 
-    def build(self, passes: GradientEvaluator, F: Array) -> None:
+    def build(self, phi: GradientEvaluator, F: Array) -> None:
         """Build P from the curvatures at the models F."""
-        weights = passes.mean_weights(F)
-        diagonal = passes.mean_diagonal(F)
-        pairs = list(zip(passes.blocks, weights, strict=True))
+        weights = phi.mean_weights(F)
+        diagonal = phi.mean_diagonal(F)
+        pairs = list(zip(phi.blocks, weights, strict=True))
         rows, d = sum(len(w) for w in weights), F.shape[1]
-        entries = sum(block.entries for block in passes.blocks)
+        entries = sum(block.entries for block in phi.blocks)
         if d <= min(rows, LARGEST_MATRIX) and d * d <= entries:
             H = np.diag(diagonal)
             for block, w in pairs:
                 H += block.gram(w)
-            self.form = Primal(positive_inverse(H), passes.curvature)
+            self.form = Primal(positive_inverse(H), phi.curvature)
         elif rows <= LARGEST_MATRIX and rows * rows <= entries:
-            self.form = _dual(passes, np.sqrt(np.concatenate(weights)), diagonal - passes.curvature)
+            self.form = _dual(phi, np.sqrt(np.concatenate(weights)), diagonal - phi.curvature)
         else:
-            squares = sum((block.squares(w) for block, w in pairs), diagonal - passes.curvature)
-            self.form = Diagonal(np.asarray(squares), passes.curvature)
+            squares = sum((block.squares(w) for block, w in pairs), diagonal - phi.curvature)
+            self.form = Diagonal(np.asarray(squares), phi.curvature)
         self.rebuilds += 1
 
-    def ready(self, passes: GradientEvaluator, F: Array) -> None:
+    def ready(self, phi: GradientEvaluator, F: Array) -> None:
         """Build P at the models F if there is none, or if the curvature term has changed much since.
 
         If the curvature term has changed a little, update P. Otherwise keep P.
         """
         if self.form is None:
-            self.build(passes, F)
+            self.build(phi, F)
             return
-        drift = abs(passes.curvature - self.form.curvature)
-        if drift > _FAR * min(passes.curvature, self.form.curvature):
-            self.build(passes, F)
+        drift = abs(phi.curvature - self.form.curvature)
+        if drift > _FAR * min(phi.curvature, self.form.curvature):
+            self.build(phi, F)
         elif drift > _DRIFT * self.form.curvature:
-            self.form = self.form.following(passes)
+            self.form = self.form.following(phi)
 
-    def cost(self, passes: GradientEvaluator) -> float:
+    def cost(self, phi: GradientEvaluator) -> float:
         """The cost of building P, measured in passes over the rows: B d^2 / (4 B d repeats)."""
         if isinstance(self.form, Diagonal):
             return float(LARGEST_MATRIX)  # never rebuild: the L-BFGS pairs are worth more than a new diagonal
-        return 1.0 + passes.objective.dimension / (4.0 * len(passes.linear))
+        return 1.0 + phi.objective.dimension / (4.0 * len(phi.linear))
 
-    def apply(self, passes: GradientEvaluator, V: Array) -> Array:
+    def apply(self, phi: GradientEvaluator, V: Array) -> Array:
         """P v for every row v of V."""
-        return V if self.form is None else self.form.apply(passes, V)
+        return V if self.form is None else self.form.apply(phi, V)
 
 
-def _dual(passes: GradientEvaluator, root: Array, rest: Array) -> Dual:
-    """Compute K for the curvature term of `passes`, and invert I + K."""
-    scale = 1.0 / (rest + passes.curvature)
+def _dual(phi: GradientEvaluator, root: Array, rest: Array) -> Dual:
+    """Compute K for the curvature term of `phi`, and invert I + K."""
+    scale = 1.0 / (rest + phi.curvature)
     kernel = np.eye(len(root))
     start = 0
-    for left in passes.blocks:
+    for left in phi.blocks:
         stop = start + left.Z.shape[0]
-        kernel[start:stop] += root[start:stop, None] * left.products(passes.blocks, scale) * root
+        kernel[start:stop] += root[start:stop, None] * left.products(phi.blocks, scale) * root
         start = stop
-    return Dual(positive_inverse(kernel), root, rest, passes.curvature)
+    return Dual(positive_inverse(kernel), root, rest, phi.curvature)
 
 
 def positive_inverse(A: Array) -> Array:

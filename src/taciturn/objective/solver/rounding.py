@@ -75,11 +75,12 @@ def steepest(loss: Loss, z: Array) -> float | Array:
 def least_tol(
     loss: Loss, *, C: float, m: Array, smooth: Array, pull: Array, samples: Array, d: int, target: float
 ) -> Array:
-    """A `tol` that careful gradients can certify for sure, for any rows of norm at most 1.
+    """A `tol` that careful gradients (careful.py) certify for all rows of norm at most 1.
+
+    m : the strong convexity constant of the minimised function.
 
     pull : an upper bound on ||linear|| / m, where `linear` includes the noise. The norm of the minimiser is
-    at
-        most F = pull + C s1 / m.
+        at most F = pull + C s1 / m.
     smooth : the curvature bound of all terms except the loss, divided by m.
     target : an upper bound on |y|; 0 for classification.
 

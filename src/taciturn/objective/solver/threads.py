@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit every BLAS to one thread inside the `with` block. To enter it is slow: do so once per run."""
+    """Limit every BLAS to one thread inside the `with` block. Enter it once per run, because this is slow."""
     with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
 

@@ -16,8 +16,8 @@ from ...core.notebook import Picture, new_figure
 from ...core.types import Array
 from ...estimators import PrivateAdditiveClassifier
 from ...objective.problem import Problem
-from ...planning.blueprint import TOL
 from ...planning.plan import plan
+from ...planning.planned_run import TOL
 from ...privacy.certificate.certificate import Certificate
 from ...runtime.simulate import simulate
 from .tasks import SEED, Task

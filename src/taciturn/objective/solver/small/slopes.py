@@ -1,4 +1,7 @@
-"""Compiled values, slopes and curvatures of three losses of taciturn, for many margins z at once."""
+"""Compiled values, slopes and curvatures of three losses of taciturn, for many margins z at once.
+
+Compiled functions cannot take a loss object. They take a `LossCode`, which describes the loss by numbers.
+"""
 
 from __future__ import annotations
 

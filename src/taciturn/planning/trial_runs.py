@@ -1,6 +1,6 @@
-"""Rehearsal: run planned runs on public rows, and score the average model that each would release.
+"""TrialRuns: simulate planned runs on public rows, and score the average model that each would release.
 
-A shape holds the choices of a plan except the size of the noise. A blueprint is a planned run: a shape with
+A shape (`RunShape`) has the choices of a plan except the size of the noise. A `PlannedRun` is a shape with
 each site's penalty and noise. Proxy rows are public rows in place of the private rows; some of them are held
 out for the score.
 """
@@ -16,13 +16,14 @@ from ..graph import Graph
 from ..methods.admm.averaging import network_average
 from ..objective import LocalObjective, Loss, Problem
 from ..runtime.simulate import simulate
-from .blueprint import Blueprint
+from .planned_run import PlannedRun
 from .proxy import Proxy, rows_per_site
 from .request import Trial
 from .search import stable_digits
 from .shapes import PlannedNetwork, RunShape
 
-Drawer = Callable[[RunShape], Blueprint | None]
+Calibrated = Callable[[RunShape], PlannedRun | None]
+"""A function that adds the smallest sufficient noise to a shape; None if no noise is enough."""
 
 _REPEATS = 4
 _WEAK = 1e-3  # rho / N (regularization / number of sites) of the model without privacy in `baseline`
@@ -30,8 +31,8 @@ _NEAR = 1.002  # prefer fewer rounds if their loss is at most this times the bes
 _WORTH = 1.6  # run a shape if its predicted excess loss is at most this times the best prediction
 
 
-class Rehearsal:
-    """Proxy rows, divided among the sites once. Every blueprint runs on this same division."""
+class TrialRuns:
+    """Proxy rows, divided among the sites once. All trial runs use this same division."""
 
     def __init__(self, network: PlannedNetwork, graph: Graph, loss: Loss, proxy: Proxy, seed: int) -> None:
         self._network, self._graph, self._loss, self._seed = network, graph, loss, seed
@@ -48,19 +49,19 @@ class Rehearsal:
         )
 
     def choose(
-        self, ranked: Sequence[tuple[float, RunShape]], drawer: Drawer
-    ) -> tuple[Blueprint | None, tuple[Trial, ...]]:
+        self, ranked: Sequence[tuple[float, RunShape]], calibrated: Calibrated
+    ) -> tuple[PlannedRun | None, tuple[Trial, ...]]:
         """Run the shapes with the best forecasts, then variants of the best shape.
 
-        Return (blueprint, trials). A blueprint with fewer rounds is chosen if its loss is almost the best.
+        Return (planned run, trials). A run with fewer rounds is chosen if its loss is almost the best.
         """
         limit = self._limit
         worth = [entry for entry in ranked if entry[0] <= _WORTH * ranked[0][0]][:limit]
-        results = self._run(worth, drawer)
+        results = self._run(worth, calibrated)
         if results:
             best = min(results, key=lambda entry: _loss(entry[1]))[1].shape
             around = [replace(best, pull=best.pull * step) for step in (0.6, 1.6)]
-            results += self._run([(np.nan, shape) for shape in around[: limit // 2]], drawer)
+            results += self._run([(np.nan, shape) for shape in around[: limit // 2]], calibrated)
         if not results:
             return None, ()
         least = min(_loss(entry[1]) for entry in results)
@@ -69,15 +70,15 @@ class Rehearsal:
         return chosen, tuple(sorted((entry[1] for entry in results), key=_loss))
 
     def _run(
-        self, entries: Sequence[tuple[float, RunShape]], drawer: Drawer
-    ) -> list[tuple[Blueprint, Trial]]:
+        self, entries: Sequence[tuple[float, RunShape]], calibrated: Calibrated
+    ) -> list[tuple[PlannedRun, Trial]]:
         results = []
         for predicted, shape in entries:
-            blueprint = drawer(shape)
-            if blueprint is not None:
-                loss, quality = self.score(blueprint)
+            planned = calibrated(shape)
+            if planned is not None:
+                loss, quality = self.score(planned)
                 results.append(
-                    (blueprint, Trial(shape, None if np.isnan(predicted) else predicted, loss, quality))
+                    (planned, Trial(shape, None if np.isnan(predicted) else predicted, loss, quality))
                 )
         return results
 
@@ -88,22 +89,22 @@ class Rehearsal:
         loss, _ = self._held.metrics(problem.optimum(tol=1e-6)[None])
         return float(loss[0])
 
-    def score(self, blueprint: Blueprint) -> tuple[float, float]:
+    def score(self, planned: PlannedRun) -> tuple[float, float]:
         """Mean loss and accuracy (or mean absolute error) of the network's average on held-out rows."""
         problem = Problem(
-            self._sites, loss=self._loss, C=blueprint.run.C, regularization=blueprint.regularization
+            self._sites, loss=self._loss, C=planned.run.C, regularization=planned.regularization
         )
         run = simulate(
             problem,
             self._graph,
-            blueprint.on_rows,
-            rounds=blueprint.shape.rounds,
+            planned.on_rows,
+            rounds=planned.shape.rounds,
             repeats=_REPEATS,
             seed=self._seed,
             tol=1e-5,
             progress=False,
         )
-        loss, quality = self._held.metrics(network_average(run.coef, blueprint.weights))
+        loss, quality = self._held.metrics(network_average(run.coef, planned.weights))
         return float(loss.mean()), float(quality.mean())
 
 

@@ -1,4 +1,9 @@
-"""Blueprint: all numbers of a planned run of penalty perturbation, and its certificate before the run."""
+"""PlannedRun: all numbers of a planned run of penalty perturbation, and its certificate before the run.
+
+Penalty perturbation is the paper's method: ADMM in which each site adds noise to its penalty term. A shape
+(`RunShape`) has the choices of a plan except the size of the noise. `calibrated_run` adds the smallest noise
+whose cost is within the budget.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +28,9 @@ from .shapes import PlannedNetwork, RunShape
 
 TOL, MANY_ROWS = 1e-7, 50_000  # the solver's tolerance, and up to how many rows floats can certify it
 GRID, CLIP = 2.0**-30, 2.0**20  # upper bounds on the grid and the clipping bound of a real run
-OUTPUT_STD = {
-    "gaussian": 1e-3,
-    "norm": 1e-2,
-}  # standard deviation per coordinate: negligible in the model, and enough to cover TOL
+OUTPUT_STD = {"gaussian": 1e-3, "norm": 1e-2}
+"""The standard deviation, per coordinate, of the output noise: negligible in the model, but large enough to
+cover a solver error of TOL."""
 
 
 def tolerance(network: PlannedNetwork) -> float:
@@ -35,8 +39,13 @@ def tolerance(network: PlannedNetwork) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Blueprint:
-    """A planned run: the shape (all choices but the noise's size), and each site's penalty and noise."""
+class PlannedRun:
+    """A planned run: its shape, and the penalty and noise of each site.
+
+    run : the facts of the run that its certificate states.
+    output : the scale of the output noise, which covers the solver's error; None for no output noise.
+    whiten : the privacy cost mu of the first rounds, which learn whitened coordinates; None without them.
+    """
 
     shape: RunShape
     network: PlannedNetwork
@@ -67,7 +76,7 @@ class Blueprint:
 
     @cached_property
     def on_rows(self) -> PenaltyPerturbation:
-        """The method without its whitening step: for rows that stay raw or are already whitened."""
+        """The method without the rounds that learn whitened coordinates."""
         kind = NOISES[self.run.noise]
         return PenaltyPerturbation(
             penalty=_share(self.penalty),
@@ -122,7 +131,7 @@ class Blueprint:
         return np.asarray(2 * eta * self.network.degrees * std / self.run.C)
 
 
-def draw_blueprint(
+def calibrated_run(
     network: PlannedNetwork,
     run: RunFacts,
     shape: RunShape,
@@ -130,10 +139,13 @@ def draw_blueprint(
     output_noise: bool,
     real: bool = True,
     whiten: float | None = None,
-) -> Blueprint | None:
-    """The blueprint of a shape, with the smallest noise that stays within the budget.
+) -> PlannedRun | None:
+    """The run of a shape with the smallest noise that stays within the budget; None if no noise is enough.
 
-    None if no amount of noise is enough.
+    run : the facts that are the same for every shape.
+    output_noise : whether each release has the small output noise that covers the solver's error.
+    real : True for a run between real sites, which adds discrete noise on a grid; False for a simulation.
+    whiten : see `PlannedRun`.
     """
     kind = NOISES[shape.noise]
     output = kind.scale_for(OUTPUT_STD[shape.noise], run.dimension) if output_noise else None
@@ -160,7 +172,7 @@ def draw_blueprint(
     larger = kind.size(2.0) > kind.size(1.0)  # rounding must never make the noise smaller
     ratio = kind.scale_of(tilt)
     noise = tuple(Geometric(round_digits(start, up=larger), ratio) for start in scale[:, 0].tolist())
-    return Blueprint(shape, network, facts, penalty, noise, output, whiten)
+    return PlannedRun(shape, network, facts, penalty, noise, output, whiten)
 
 
 def round_digits(value: float, *, up: bool | None = None) -> float:
