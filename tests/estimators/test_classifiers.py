@@ -65,6 +65,14 @@ def test_an_error_does_not_quote_the_data(X):
     assert caught.value.__cause__ is None and caught.value.__context__ is None
 
 
+@pytest.mark.parametrize("X", [[123.25, 2.0], 123.25])
+def test_an_error_about_the_shape_of_the_rows_does_not_quote_them(X):
+    """scikit-learn's own message contains the array."""
+    with pytest.raises(DataError, match="`X` must have rows and columns") as caught:
+        PrivateLogisticRegression(sites=2).fit(X, [0, 1])
+    assert "123" not in str(caught.value) and caught.value.__context__ is None
+
+
 def test_epsilon_covers_all_classes_together(rows, quick):
     X, _ = rows
     y = np.digitize(X[:, 0], [-0.2, 0.2])

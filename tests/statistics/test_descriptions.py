@@ -88,5 +88,9 @@ def test_more_columns_need_more_noise_and_no_cell_is_revealed():
     assert nine.released.sigma == pytest.approx(3 * one.released.sigma, rel=1e-4)
     with pytest.raises(ParameterError, match="`bins`"):
         tt.private_description({"a": [1.0]}, {"a": (0, 2)}, epsilon=1.0, bins=1)
+    with pytest.raises(ParameterError, match="`bins` must be at most 10000; got 10001"):
+        tt.private_description({"a": [1.0] * 100}, {"a": (0, 2)}, epsilon=1.0, bins=10_001)
+    with pytest.raises(ParameterError, match="`by` must be"):
+        tt.private_description({"a": [1.0] * 100}, {"a": (0, 2)}, epsilon=1.0, by=3)
     with pytest.raises(DataError):
         tt.private_description({"b": [1.0] * 100}, {"a": (0, 2)}, epsilon=1.0)

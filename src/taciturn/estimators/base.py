@@ -1,4 +1,8 @@
-"""The base class of the estimators: it scales rows, assigns them to sites, plans the settings, and trains."""
+"""The base class of the estimators: it scales rows, assigns them to sites, plans the run, and trains.
+
+A site is a party that holds rows and does not share them. The planner chooses the settings of the run, such
+as noise and rounds, from public numbers. The privacy cost is stated in a certificate.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +66,9 @@ _DELTA = 1e-5  # delta of the certificate if a guarantee with delta = 0 was requ
 class Trace:
     """Everything that the sites released, (rounds, sites, outputs, entries), and the public settings.
 
-    The entries of a released vector are the coefficients for rows that are scaled into the unit ball. If the
-    model has an intercept, the last entry belongs to it.
+    An output is one linear model: a classifier with more than two classes has one for each class. The entries
+    of a released vector are the coefficients for rows that are scaled into the unit ball. If the model has an
+    intercept, the last entry belongs to it.
     """
 
     released: Array
@@ -78,8 +83,10 @@ _QUOTING = {
     "could not convert": "`X`, and `y` of a regression, must contain numbers; some entries are texts. "
     "Encode them.",
     "Complex data": "Complex data not supported: `X` and `y` must contain real numbers.",
+    "Expected 2D array": "`X` must have rows and columns. Reshape your data: X.reshape(-1, 1) makes one "
+    "column, X.reshape(1, -1) makes one row.",
 }
-"""The beginnings of scikit-learn messages that quote data, and the messages that replace them."""
+"""Parts of the scikit-learn messages that quote data, and the messages that replace them."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -118,7 +125,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _fit_targets(self, X: Any, targets: Array, site: Any, **told: Any) -> None:
         """Fit one model for each output of `targets`, (outputs, rows), and set the public attributes.
 
-        Rows with `keep` = False count as rows of zeros. `weights`, from 0 to 1, are the weights of the rows.
+        `told` are the keyword arguments of `_fit_here`. Rows with `keep` = False count as rows of zeros.
+        `weights`, from 0 to 1, are the weights of the rows. `marks` are short warnings for the certificate.
         If a `Budget` is open, the fit is charged to it.
         """
         with join_budget(origin_of(self)):
@@ -204,7 +212,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = plan.rounds
 
     def _decide(self, X: Any) -> Array:
-        """coef.x + intercept, (rows, outputs), where x is clipped (and shortened if whitened) as in the fit.
+        """coef.x + intercept, (rows, outputs), where x is scaled down as in the fit if its norm is too large.
 
         A score that is NaN because terms overflow is replaced by 0.
         """
@@ -233,8 +241,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
         On rows of this site, the own model is often better than the joint model and better than a model that
         was trained on the site's rows alone. It is trained WITHOUT noise: keep the own model, its `strength_`
-        and all its scores at the site. It has no certificate, and costs no privacy budget. `strength_` says
-        how strongly the own model is held at the joint model; it is infinite if the joint model is best.
+        and all its scores at the site. It has no certificate, and costs no privacy budget. `strength_` is the
+        weight of the penalty on the distance from the joint model; it is infinite if the joint model is best.
         """
         check_is_fitted(self)
         if hasattr(self, "strength_"):

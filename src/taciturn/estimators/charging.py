@@ -1,4 +1,8 @@
-"""The ledger file of a fit. Each round is charged once for all outputs, before the round's first release."""
+"""The ledger file of a fit: a new SQLite file that records the privacy cost of each round.
+
+Each round is recorded once for all outputs (linear models) of the fit, before anything of the round is
+released.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from ..core.errors import ParameterError
 
 @dataclass(frozen=True)
 class LedgerFile:
-    """A new SQLite file in which a fit's charges are recorded. `marks` are warnings for the certificate."""
+    """The path of the ledger of a fit. `marks` are short warnings for the fit's certificate."""
 
     path: str | PathLike[str]
     marks: tuple[str, ...] = ()

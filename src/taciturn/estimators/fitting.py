@@ -1,4 +1,9 @@
-"""FitTask: carries out a fit as one run, or as one run per output, on the rows of all sites."""
+"""FitTask: carries out a fit on the rows of all sites, as one run or as one run per output.
+
+A run is the training of one linear model (an output), in which the sites exchange noisy vectors round by
+round. A classifier with more than two classes has one output for each class, unless one softmax run trains
+all.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +57,8 @@ class FitTask:
     """The input of a fit: rows, their scaling into the unit ball, targets (outputs, rows), and a plan.
 
     keep : False for a row that counts as zeros.
+    places : the site of each row, and the graph of the sites.
+    plan : the settings of the run, chosen from public numbers.
     weights : the weight of each row.
     marks : warnings for the certificate.
     what : the name of the fit in messages about the active budget.
@@ -79,7 +86,7 @@ class FitTask:
         return run_charged(self._setups(seed), ledger=ledger, budget=budget, show=show, what=self.what)
 
     def _setups(self, seed: int | None) -> Iterator[Setup]:
-        """The set-ups of the runs, one at a time, so that the rows of only one run are in memory."""
+        """Prepare the runs one at a time, so that the rows of only one run are in memory."""
         plan, classes = self.plan, len(self.targets)
         softmax = plan.together and classes > 1
         labels = [self.targets.argmax(axis=0).astype(np.float64)] if softmax else self.targets

@@ -1,6 +1,6 @@
 """Labels and the public list of classes: the class of every row, and the weight of every class.
 
-Error messages may name types, but never quote values.
+Labels are private, so error messages may name their types, but never quote their values.
 """
 
 from __future__ import annotations

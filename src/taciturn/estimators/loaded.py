@@ -1,4 +1,8 @@
-"""LoadedModel, the result of `load_model`: encoder, model and certificate as one scikit-learn pipeline."""
+"""LoadedModel, the result of `load_model`: a scikit-learn pipeline with the certificate of its training.
+
+The pipeline consists of the encoder, which turns a table into rows of numbers, and the fitted estimator. The
+certificate states the privacy cost of the training.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a fitted estimator to model.json, and read it back."""
+"""save_model, load_model: write a fitted estimator and its certificate to a JSON file, and read it back."""
 
 from __future__ import annotations
 

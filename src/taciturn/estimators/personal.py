@@ -1,7 +1,8 @@
 """A site's own model: it minimises the mean loss of the site's rows + (a/2) ||f - f_joint||^2.
 
-The joint model was already released, so using it costs no extra privacy. The site's rows are used without
-noise, so the own model, its strength `a` and all its scores must not leave the site.
+f_joint is the model that all sites trained together. It was already released, so using it costs no extra
+privacy. The site's rows are used without noise, so the own model, its strength `a` and all its scores must
+not leave the site.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ Objective = Callable[[Array, OwnRows], tuple[float, Array]]
 
 
 def own_objective(loss: Loss, *, together: bool) -> Objective:
-    """The sum of the losses of all outputs; with `together`, the softmax loss, for targets of 1 and -1."""
+    """The objective: the sum of the losses of all outputs; with `together`, the softmax loss.
+
+    An output is one linear model; its targets are numbers, or 1 for rows of its class and -1 for others.
+    """
 
     def apart(F: Array, rows: OwnRows) -> tuple[float, Array]:
         margins, y = np.asarray(rows.Z @ F.T).T, rows.targets

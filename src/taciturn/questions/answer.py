@@ -1,4 +1,8 @@
-"""PrivateAnswer: an answer computed from released totals, as a table for people and as plain JSON values."""
+"""PrivateAnswer: the base class of answers, such as a description of columns or a regression.
+
+An answer is computed from the noisy totals that the sites released. It can be shown as text, CSV, HTML or
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,11 @@ WORSE = "worse than a constant prediction"
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PrivateAnswer(ABC):
-    """The answer to one question. It is computed from released totals alone, so it costs no extra privacy."""
+    """The answer to one question. It is computed from released totals alone, so it costs no extra privacy.
+
+    stated : the certificate of the job that asked the question, which states the privacy cost; None for an
+        answer that is a part of another answer, such as the score of one group.
+    """
 
     stated: Certificate | None = None
 

@@ -1,4 +1,9 @@
-"""Asking: turns the questions of a job into one method with one budget, and the totals into answers."""
+"""Asking: all questions of one job, which share one run, one privacy budget and one certificate.
+
+A question is something that the sites compute together, such as a description of columns. `Asking` turns all
+questions into one method, which computes noisy sums over the rows of all sites. It turns the totals of these
+sums, which all sites see, into one answer for each question.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,11 @@ RESULT_FORMAT = "taciturn-result/1"
 
 @dataclass(frozen=True, eq=False)
 class Asking:
-    """The questions of one job, which are answered in one run on the same tables, with one certificate."""
+    """The questions of one job. One run on the same tables answers all of them.
+
+    public : what everybody knows about the tables, such as their schema.
+    spending : the privacy budget of the whole job.
+    """
 
     questions: tuple[Question, ...]
     public: PublicTable
@@ -49,11 +58,11 @@ class Asking:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The marks (warnings) that the questions add to the certificate."""
+        """The marks, which are short warnings, that the questions add to the certificate."""
         return tuple(dict.fromkeys(mark for one in self.questions for mark in one.marks(self.public)))
 
     def method(self) -> OwnRounds:
-        """The method that answers all questions. Several questions divide the budget according to `share`."""
+        """The method that answers all questions. They divide the budget in proportion to their `share`."""
         methods = [one.method(self.public, self.spending) for one in self.questions]
         if len(methods) == 1:
             return methods[0]
@@ -81,7 +90,7 @@ class Asking:
         }
 
     def rows(self, table: SiteTable) -> Any:
-        """The rows of one site, in the form that the private half of the method needs."""
+        """The rows of one site, in the form in which the method adds them up."""
         found = tuple(one.rows(self.public, table) for one in self.questions)
         return found[0] if len(found) == 1 else found
 

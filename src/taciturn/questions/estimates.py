@@ -1,7 +1,8 @@
 """Estimates from noisy counts, with intervals that include the noise and the sampling error.
 
-A smooth function f of the counts c, with gradient g, has a variance of two parts. The first is the variance
-from noise, with standard deviation sigma for each count. The second is the variance of a sample of n rows:
+Let f be a smooth function of the counts c, and g its gradient. The variance of f(c) has two parts. The first
+comes from the noise, which has the standard deviation sigma in each count. The second is the sampling
+variance, because the n counted rows are a sample:
 
     sigma^2 ||g||^2  +  sum c g^2 - (sum c g)^2 / n
 
@@ -37,10 +38,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Spread:
-    """The uncertainty of an estimate.
+    """The facts that determine the intervals of estimates from one table of counts.
 
     sigma : the standard deviation of the noise of one count.
-    units : the number of records (or persons).
+    units : the number of counted records; or of persons, if each person counts once.
     level : the confidence level of the intervals.
     """
 
@@ -63,9 +64,10 @@ class Spread:
         extra: float = 0.0,
         width: float = 0.0,
     ) -> Estimate:
-        """The estimate of a function of the counts with this value and this gradient.
+        """The estimate of a function f(counts), from its value and its gradient.
 
-        `extra` is added to the variance. `width` is added on each side of the interval.
+        within : the range of f. extra : is added to the variance. width : is added to both sides of the
+        interval.
         """
         kept = clean(counts, self.units)
         sample = float(np.sum(kept * gradient**2) - np.sum(kept * gradient) ** 2 / self.units)
@@ -76,29 +78,37 @@ class Spread:
         return Estimate(middle, min(max(value - half, low), middle), max(min(value + half, high), middle))
 
     def share(self, counts: Array, chosen: Array) -> Estimate:
-        """The share of all units that are in the chosen cells of the table of counts.
+        """The share of all units that are in the chosen cells of a table of counts.
 
-        The counts of all cells add up to the public number of units, so the cells that are not chosen give
-        a second estimate. The result is the mean of both estimates, weighted by their noise.
+        All counts add up to the public number of units. So the chosen cells give one estimate of the share,
+        and 1 minus the share of the other cells gives a second. The result is their mean, weighted so that
+        its noise is as small as possible.
         """
         other = float(np.count_nonzero(chosen)) / len(counts)
         gradient = np.where(chosen, 1.0 - other, -other) / self.units
-        return self.estimate(other + float(np.sum(counts * gradient)), gradient, counts)
+        return self._proportion(other + float(np.sum(counts * gradient)), gradient, self.units)
 
     def ratio(self, counts: Array, upper: Array, lower: Array) -> Estimate:
-        """sum upper c / sum lower c, for weights from 0 to 1.
+        """The ratio of two weighted sums of counts, sum(upper * counts) / sum(lower * counts).
 
+        The weights are from 0 to 1, and `upper` is at most `lower`, so the ratio is a proportion.
         If the denominator is at most twice the standard deviation of its noise, the value is NaN and the
         interval is (0, 1).
         """
         top, bottom = float(np.sum(counts * upper)), float(np.sum(counts * lower))
         if bottom <= 2 * self.sigma * math.sqrt(float(np.sum(lower**2))):
             return Estimate(math.nan, 0.0, 1.0)
-        value = top / bottom
-        gradient = (upper - value * lower) / bottom
-        middle = min(max((top + 2) / (bottom + 4), 0.0), 1.0)  # keeps the width above 0 for a value of 0 or 1
-        half = self.z * math.sqrt(self.sigma**2 * float(np.sum(gradient**2)) + middle * (1 - middle) / bottom)
+        return self._proportion(top / bottom, (upper - top / bottom * lower) / bottom, bottom)
+
+    def _proportion(self, value: float, gradient: Array, units: float) -> Estimate:
+        """The estimate of a proportion of `units` units.
+
+        Its sampling variance is computed as if there were two more units of each kind (Agresti and Coull).
+        Without these units, a proportion of 0 or 1 would have no sampling error.
+        """
         inside = min(max(value, 0.0), 1.0)
+        middle = min(max((value * units + 2) / (units + 4), 0.0), 1.0)
+        half = self.z * math.sqrt(self.sigma**2 * float(np.sum(gradient**2)) + middle * (1 - middle) / units)
         return Estimate(inside, max(min(value, 1.0) - half, 0.0), min(max(value, 0.0) + half, 1.0))
 
 

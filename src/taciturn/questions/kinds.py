@@ -1,4 +1,7 @@
-"""The table of kinds of questions. A new kind needs a line in this table and a subclass of `Question`."""
+"""The kinds of questions that a job file may name, such as "describe", and the class of each kind.
+
+A new kind needs a line in `KINDS`, and a subclass of `Question` whose fields are the keys of the job file.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +37,16 @@ def kind_of(name: str) -> type[Question]:
 def read_questions(entries: Sequence[Mapping[str, Any]], *, several: bool) -> tuple[Question, ...]:
     """The questions of a job. An error names the wrong key, such as `describe.bins` or `questions.0.bins`."""
     return tuple(
-        _read(dict(entry), f"questions.{k}" if several else str(entry.get("kind")))
+        read_question(entry, f"questions.{k}" if several else str(entry.get("kind")))
         for k, entry in enumerate(entries)
     )
 
 
-def _read(entry: dict[str, Any], where: str) -> Question:
-    kind = kind_of(entry.pop("kind", ""))
+def read_question(entry: Mapping[str, Any], *where: str) -> Question:
+    """The question with these keys, one of which is its kind. An error names the wrong key, after `where`."""
     try:
-        return kind.model_validate(entry)
+        return kind_of(entry.get("kind", "")).model_validate({k: v for k, v in entry.items() if k != "kind"})
     except ValidationError as error:
         found = complaint(error)
-        key = ".".join(map(str, (where, *found.path)))
+        key = ".".join(map(str, (*where, *found.path)))
         raise ParameterError(f"`{key}` {found.message}.") from error

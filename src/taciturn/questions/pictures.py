@@ -1,7 +1,7 @@
-"""Pictures of answers: bars and curves with their intervals.
+"""Charts of private estimates: histograms and curves, with the confidence interval of each value.
 
-Bars are written directly as SVG: loading matplotlib and drawing fifty charts with it would take longer than
-answering the question. matplotlib draws the curves, and is loaded only for them.
+Histograms are written directly as SVG, because matplotlib would need more time for fifty charts than the
+estimates themselves. Curves are drawn by matplotlib, which is loaded only for them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _ACROSS, _WIDE, _HIGH = 4, 280, 220  # the number of charts in a row; width and 
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """One chart: the share of the units in each category or bin of a column, for all units or by group.
+    """One chart: the share of the records or persons in each category or bin of a column.
 
+    groups : for each group, the share in each category or bin, in the order of `names`.
     names : the categories; for a number or a date, the bins of its range.
     edges, ends : for a number or a date, the edges of the bins, and the texts at the two ends of the axis.
         Categories have no edges and no texts at the ends.

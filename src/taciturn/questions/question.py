@@ -1,9 +1,12 @@
-"""Question: the base class of all kinds of questions.
+"""Question: the base class of what sites can compute together besides a model, such as a description.
 
 A `Question` contains the checked keys of one question in a job file. Python functions, job files and sites
-use the same class. Its function `method` turns the keys into a method, `rows` turns the rows of a site into
-the input of that method, and `answer` turns the released totals into an answer. Only `rows` sees rows, and it
-runs at the site that has these rows.
+use the same class. Its function `method` turns the keys into a method, which computes noisy sums over the
+rows of all sites. `rows` turns the rows of a site into the input of that method, and `answer` turns the
+totals of the sums, which all sites see, into an answer. Only `rows` sees rows, and it runs at the site that
+has them.
+
+A unit is what the privacy guarantee protects: one record, or one person with any number of rows.
 """
 
 from __future__ import annotations
@@ -37,8 +40,10 @@ _MOST_CELLS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class PublicTable:
-    """The public facts about the tables: schema, label, names of the sites, folder of the job's files.
+    """The public facts about the tables of all sites.
 
+    schema, label : the columns with their ranges and categories, and the column that a model predicts.
+    folder : the folder of the job's files.
     width : the number of columns, if the rows are arrays of numbers without a schema.
     by_person : True if a unit is a person, who may have any number of rows; False if a unit is a record.
     """
@@ -107,9 +112,10 @@ class Spending(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """The release for one question: the facts of its sums, and the totals of these sums (`values`).
+    """What was released for one question: the totals of its sums over all sites, with noise (`values`).
 
-    program : the public half of the method that made the sums.
+    program : the part of the method that uses public numbers only: it chose the sums.
+    sums : the length, the bound and the noise of each sum.
     units : the public number of records (or persons).
     """
 
@@ -123,8 +129,8 @@ class Totals:
 class Question(Facts):
     """A question with the keys of its kind.
 
-    share : how much of the job's budget (in mu^2, where mu measures the privacy loss as in Gaussian
-        differential privacy) the question gets, relative to the `share` of the job's other questions.
+    share : the weight of the question if a job has several: the job's budget is divided in proportion to
+        these weights. (It is divided in mu^2, where mu is the parameter of Gaussian differential privacy.)
     """
 
     kind: ClassVar[str] = ""
@@ -147,24 +153,24 @@ class Question(Facts):
 
     @abstractmethod
     def method(self, public: PublicTable, spending: Spending) -> OwnRounds:
-        """The method that computes the masked sums; its `prepare(network)` fixes their bounds and noise."""
+        """The method that computes the sums; its `prepare(network)` fixes their bounds and noise."""
 
     @abstractmethod
     def rows(self, public: PublicTable, table: SiteTable) -> Any:
-        """The rows in the form that the private half of the method needs. No other function sees rows."""
+        """The rows in the form in which the method adds them up. No other function sees rows."""
 
     @abstractmethod
     def answer(self, public: PublicTable, totals: Totals) -> PrivateAnswer:
         """The answer from the released totals."""
 
     def marks(self, public: PublicTable) -> tuple[str, ...]:
-        """Notes about this question for the certificate."""
+        """The marks of this question: short warnings for the certificate."""
         return ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyCounts:
-    """The released counts of every table, the standard deviation of their noise, and the number of units."""
+    """Released tables of counts, the standard deviation of the noise of a count, and the number of units."""
 
     tables: tuple[Array, ...]
     sigma: float
@@ -172,7 +178,10 @@ class NoisyCounts:
 
 
 class CountsQuestion(Question):
-    """A question that one sum of tables of counts answers. Every row is in one cell of each table."""
+    """A question that is answered from tables of counts, which are released together as one noisy sum.
+
+    Every row is counted in exactly one cell of each table.
+    """
 
     @abstractmethod
     def lengths(self, public: PublicTable) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""A run as one self-contained HTML page."""
+"""Reports: one or more training runs with their privacy cost, as one self-contained HTML page."""
 
 from .certificates import from_certificates
 from .data import (

@@ -1,6 +1,8 @@
-"""The first part of a report: the result, the marks, and answers to a data-protection officer's questions.
+"""The texts at the top of a report: headline, marks, and the brief.
 
-All texts are computed from certificates. A mark is a short label with its meaning. Each answer is one line.
+A mark is a short label with its meaning, such as "Simulated". The brief answers the questions of a
+data-protection officer, each in one line. All texts are computed from certificates, which state the privacy
+cost of a run.
 """
 
 from __future__ import annotations
@@ -33,7 +35,11 @@ NOT_COVERED = (
 
 
 def brief(certificate: Certificate, about: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Questions with answers. `about` may have `date`, `learnt`, `features` and the command `verify`."""
+    """The brief: questions with their answers.
+
+    about : facts that are not in the certificate: `date`, `learnt` (what was learnt), `features` (names of
+        columns) and `verify` (the command that checks the certificate).
+    """
     told = dict(about or {})
     answers = {
         "date": told.get("date"),

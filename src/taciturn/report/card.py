@@ -1,8 +1,9 @@
-"""A model card in Markdown: facts about the model, and answers to the questions of NIST SP 800-226.
+"""A model card in Markdown: facts about a model, and answers to the questions of NIST SP 800-226.
 
-The questions are in the order of that publication's pyramid: first the parameters, then the algorithm, then
-the deployment. Every answer follows from the facts in the certificate. Questions that these facts do not
-answer are left to the publisher of the model, and say so.
+That publication explains how to evaluate a claim of differential privacy. It arranges its questions as a
+pyramid: first the parameters, then the algorithm, then the deployment. Every answer follows from the model's
+certificate, which states the privacy cost. Where the certificate has no answer, the card asks the publisher
+of the model to fill it in.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def model_card(certificate: Certificate, about: Mapping[str, Any] | None = None)
 
 
 def answers(certificate: Certificate) -> dict[str, str]:
-    """Questions with their answers, from the top of the pyramid of NIST SP 800-226 to its base."""
+    """The questions of NIST SP 800-226 with their answers, in the order of its pyramid."""
     run = certificate.run
     return {
         "What are the privacy parameters?": _parameters(certificate),

@@ -1,4 +1,7 @@
-"""A report from certificates: the cost of runs by round and by site, and their claims."""
+"""A report from certificates: the privacy cost of runs by round and by site, and what may be claimed.
+
+A certificate contains the public facts of a run and the privacy cost that follows from them.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,10 @@ from .brief import NOT_COVERED, covers, holds_against, took_part
 
 
 def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = None) -> str:
-    """The entry as YAML; `about` may contain `name`, `learnt`, `date` and `slug`."""
+    """The entry as YAML.
+
+    about : facts that are not in the certificate: `name`, `learnt` (what was learnt), `date` and `slug`.
+    """
     told, run, who = dict(about or {}), certificate.run, took_part(certificate)
     pure, counting = certificate.accountant == "pure", run.loss.counting
     epsilon = {"epsilon": format_cost(certificate.epsilon)} if math.isfinite(certificate.epsilon) else {}

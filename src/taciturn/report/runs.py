@@ -1,4 +1,4 @@
-"""A report of runs: loss and accuracy by round, with their range over repeats, and the privacy cost."""
+"""A report of simulated runs: loss and accuracy by round, their range over repeats, and the privacy cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Answer questions about rows in this process: one run answers all of them, with one certificate."""
+"""Answer questions about rows in this process: one run answers all of them, with one certificate.
+
+A question is a statistic that sites compute together, such as a description of columns. Each row belongs to a
+site, and only noisy sums over the rows of all sites are released.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ R = TypeVar("R")
 
 
 class AskOptions(TypedDict, total=False):
-    """The keywords that all statistics have besides epsilon; `CountWishes` has their defaults."""
+    """The keyword arguments of all private statistics, except epsilon; `CountWishes` has their defaults."""
 
     delta: float
     site: Any
@@ -50,7 +54,10 @@ class AskOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CountWishes:
-    """The options of a release: budget, sites, persons, colluding sites, ledger, seed and engine."""
+    """The checked arguments of a private statistic: budget, sites, persons, ledger, seed and engine.
+
+    marks : short warnings that the certificate repeats.
+    """
 
     epsilon: float
     delta: float = 1e-5
@@ -83,7 +90,7 @@ class CountWishes:
 
 
 def spell_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Replace `**options` in a function's signature by every keyword of `AskOptions` with its default."""
+    """Decorator: the signature of the function lists every keyword of `AskOptions` instead of `**options`."""
     own = inspect.signature(function)
     named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
     shared = [
@@ -113,7 +120,10 @@ def ask_here(
     wishes: CountWishes,
     what: str,
 ) -> list[PrivateAnswer]:
-    """Answer questions about the rows of all sites, with one (epsilon, delta) for all questions together."""
+    """Answer questions about the rows of all sites, with one (epsilon, delta) for all questions together.
+
+    columns : named columns, or an array of numbers. what : the name of the caller, for messages and ledgers.
+    """
     asking = Asking(tuple(questions), public, Spending(wishes.epsilon, wishes.delta, wishes.colluding))
     return run_asking(asking, columns, rows, wishes, what)[0]
 
@@ -136,7 +146,7 @@ def ask_table(
 def run_asking(
     asking: Asking, columns: Any, rows: int, wishes: CountWishes, what: str
 ) -> tuple[list[PrivateAnswer], Array]:
-    """(answers, result): the answers, and all the numbers that were released."""
+    """(answers, result): the answers, and all numbers that were released. The run is charged first."""
     given = wishes.site, wishes.sites, "complete", wishes.random_state, wishes.person
     places = assign_sites(rows, *given, least=1)
     units = sum(places.samples)

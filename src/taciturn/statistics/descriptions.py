@@ -1,4 +1,4 @@
-"""private_description: counts, means, histograms and quantiles of a table, from one masked sum."""
+"""private_description: means, histograms and quantiles of a table, from one noisy sum over all sites."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Unpack, cast
 from ..core import checks
 from ..data.tables.schema import Schema
 from ..privacy.ledger.active import join_budget
-from ..questions.shipped.describe import Describe
+from ..questions.kinds import read_question
 from ..questions.shipped.description import PrivateDescription
 from .counting import AskOptions, CountWishes, ask_table, spell_options
 
@@ -27,7 +27,7 @@ def private_description(
 ) -> PrivateDescription:
     """Describe private columns, for example before training, with one (epsilon, delta) for all columns.
 
-    All answers come from one masked sum of counts, which is charged to the active `Budget`, if there is one.
+    All answers come from one noisy sum of counts, which is charged to the active `Budget`, if there is one.
 
     Parameters
     ----------
@@ -49,5 +49,5 @@ def private_description(
     """
     wishes = CountWishes(epsilon, **options)
     bins, level = checks.whole("bins", bins, least=2), checks.probability("level", level)
-    question = Describe(by=by, bins=bins, level=level)
+    question = read_question({"kind": "describe", "by": by, "bins": bins, "level": level})
     return cast(PrivateDescription, ask_table(question, table, schema, wishes, "private_description"))

@@ -24,7 +24,7 @@ from ..questions.estimates import Estimate
 from ..questions.glm.formulas import Formula
 from ..questions.glm.regression_answer import PrivateRegression
 from ..questions.glm.regression_question import Design, GivenRegression, Glm, RegressionQuestion
-from ..questions.kinds import read_questions
+from ..questions.kinds import read_question
 from ..questions.pictures import Line, draw_lines
 from ..questions.question import PublicTable, SiteTable
 from ..runtime.simulate import Engine
@@ -179,7 +179,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return plan_regression(design.program, facts, units, self.epsilon, self.delta, power)
 
     def _planned(self) -> tuple[Design, Formula | None]:
-        """(design, formula) for a plan, with sites named 1, 2, ...; the formula is None if none was given."""
+        """(design, formula) for a plan, with sites named 1, 2, ...; None if the model has no formula."""
         if self.formula is None:
             return self._design(len(self.bounds or ())), None
         question, public = self._asked(tuple(f"{k + 1}" for k in range(self.sites)))
@@ -234,16 +234,19 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return GivenRegression(given=design), PublicTable(width=rows.shape[1]), rows, len(rows)
 
     def _asked(self, sites: tuple[str, ...], persons: bool = False) -> tuple[Glm, PublicTable]:
-        """The formula as a question, and the public facts of its table. Raises if they do not match."""
+        """The formula as a question to the sites, and the public facts about their tables.
+
+        Raises if the formula does not fit the schema.
+        """
         wrong = [name for name in ("bounds", "outcome", "names") if getattr(self, name) is not None]
         if wrong:
             raise ParameterError(f"`{wrong[0]}` must not be given with a formula: the schema has it.")
         entry = {"kind": "glm", "formula": self.formula, "family": self.family, "link": self.link}
         lists = {"indicators": list(self.indicators), "periods": [float(end) for end in self.periods]}
-        (found,) = read_questions([entry | lists], several=False)
+        found = cast(Glm, read_question(entry | lists))
         public = PublicTable(self.schema, sites=sites, by_person=persons)
-        cast(Glm, found).design(public)
-        return cast(Glm, found), public
+        found.design(public)
+        return found, public
 
     def _design(self, columns: int, named: Any = None) -> Design:
         """The public facts of the regression if `X` and `y` are arrays."""

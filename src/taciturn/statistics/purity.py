@@ -1,4 +1,8 @@
-"""check_purity: tests whether a program's `private` function computes its result from one row only."""
+"""check_purity: tests whether a program's `private` function computes its result from one row only.
+
+A program (`taciturn.Program`) asks for sums over rows; `private` computes what one row adds to a sum. The
+privacy guarantee is void if that depends on other rows.
+"""
 
 from __future__ import annotations
 

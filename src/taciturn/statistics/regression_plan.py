@@ -1,4 +1,8 @@
-"""Forecast the standard errors of a private regression from public numbers, e.g. for a study protocol."""
+"""Forecast the standard errors of a private regression from public numbers, e.g. for a study protocol.
+
+The privacy of a fit is measured by mu, the parameter of Gaussian differential privacy. A larger epsilon
+allows a larger mu, and the standard deviation of the noise is proportional to 1 / mu.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ _HOPELESS = 1.0  # no fit is possible if `hessian_noise` is larger than this
 
 
 def strength(epsilon: float, delta: float, sites: int, colluding: int | None) -> float:
-    """mu sqrt(h / N), where h of the N sites are honest, and (epsilon, delta) allows mu-Gaussian privacy.
+    """mu sqrt(h / N), where h of the N sites are honest, and mu is the largest value that the budget allows.
 
     The standard deviation of the noise in the sum over all sites is the sensitivity divided by this number.
     """
@@ -61,7 +65,7 @@ def require_possible(
 def enough(short: float, units: int, epsilon: float, delta: float) -> str:
     """A sentence that states the epsilon, or the number of records, that would be enough.
 
-    short : the factor by which mu or the number of records must grow; if it is not finite, 4 is used.
+    short : the factor by which mu, or the number of records, must grow; if it is not finite, 4 is used.
     """
     if not math.isfinite(short):
         short = 4.0

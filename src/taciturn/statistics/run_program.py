@@ -1,4 +1,8 @@
-"""run_program: run a user's program on rows in this process, with one certificate for all its sums."""
+"""run_program: run a user's program on rows in this process, with one certificate for all its sums.
+
+A program (`taciturn.Program`) asks for one sum over the rows of all sites after another, and sees only the
+noisy totals.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""private_score: accuracy, confusion matrix, AUC and calibration of a classifier, from one masked sum."""
+"""private_score: accuracy, confusion matrix, AUC and calibration of a classifier, from one noisy sum."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def private_score(
 ) -> PrivateScore:
     """Accuracy, confusion matrix, AUC and calibration on private rows, with one (epsilon, delta) in total.
 
-    All answers come from one masked sum of counts, which is charged to the active `Budget`, if there is one.
+    All answers come from one noisy sum of counts, which is charged to the active `Budget`, if there is one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""private_survival and private_correlations, computed from rows in this process."""
+"""private_survival and private_correlations, each computed from one noisy sum over the rows of all sites."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..core.errors import ParameterError
 from ..data.tables.column_types import Boolean, Category, Number
 from ..data.tables.schema import Schema
 from ..privacy.ledger.active import join_budget
+from ..questions.kinds import read_question
 from ..questions.shipped.correlations import Correlations, PrivateCorrelations
-from ..questions.shipped.survival import Survival
 from ..questions.shipped.survival_curves import PrivateSurvival
 from .counting import AskOptions, CountWishes, ask_table, spell_options
 
@@ -58,13 +58,9 @@ def private_survival(
             raise ParameterError("`group` and `groups`, the list of all groups, must be given together.")
         fields.append(Category("group", tuple(groups)))
         columns["group"] = group
-    question = Survival(
-        time="time",
-        event="event",
-        by=None if group is None else "group",
-        bins=checks.whole("bins", bins, least=2),
-        level=checks.probability("level", level),
-    )
+    entry = {"kind": "survival", "time": "time", "event": "event", "by": None if group is None else "group"}
+    checked = {"bins": checks.whole("bins", bins, least=2), "level": checks.probability("level", level)}
+    question = read_question(entry | checked)
     found = ask_table(question, columns, Schema(tuple(fields)), wishes, "private_survival")
     return cast(PrivateSurvival, found)
 

@@ -1,6 +1,8 @@
 """check: shows the owner of a table how well the table fits a schema. It spends no budget, writes no file.
 
-The result is computed from the rows without noise, so only the owner of the rows may see it.
+The result is computed from the rows without noise, so only the owner of the rows may see it. For each column
+it counts the cells that fit the schema, those outside of the range, which a fit moves to the end of the
+range, those that cannot be read or have an undeclared category, and those that are missing.
 """
 
 from __future__ import annotations

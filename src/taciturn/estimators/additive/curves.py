@@ -1,4 +1,8 @@
-"""The curves of an additive model: what each column adds to the score, over the column's public range."""
+"""The curves of an additive model: what each column adds to the score, over the column's public range.
+
+An additive model is linear in features that an encoder computes from each column, so its score is a sum of
+one function of each column.
+"""
 
 from __future__ import annotations
 

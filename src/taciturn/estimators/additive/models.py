@@ -1,4 +1,8 @@
-"""PrivateAdditiveClassifier, PrivateAdditiveRegressor: private models with one curve for each column."""
+"""PrivateAdditiveClassifier, PrivateAdditiveRegressor: private models with one curve for each column.
+
+The score of a record is a constant plus the values of its columns' curves. A curve is piecewise linear, and
+its knots are equally spaced over the public range of the column.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Regressions as questions: formulas, the public facts of a regression, and its table of results."""
+"""Regressions that sites fit together: formulas, the public facts of a regression, its table of results."""

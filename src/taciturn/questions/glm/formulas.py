@@ -1,8 +1,9 @@
 """Formulas: turn "death ~ age + C(sex) + age:bmi" and a schema into columns with public ranges.
 
-The package formulaic parses the text. No part of the text is evaluated: a factor is the name of a column,
-C(name), or `site`. So a formula from another party's job cannot run code. Categories and ranges come from the
-schema alone. The first value of a category, and the first site, is the reference level.
+The package formulaic parses the text. A term is a product of factors, and a factor is the name of a column,
+C(name), or `site`. No part of the text is evaluated, so a formula from another party's job cannot run code.
+Categories and ranges come from the schema alone. The first value of a category, and the first site, is the
+reference level.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _FACTOR = re.compile(r"^(?:C\(\s*)?([^()]+?)(?:\s*\))?$")
 
 
 class FormulaPart(NamedTuple):
-    """One numeric column made from a factor: its name, its range, and the column that it comes from.
+    """One numeric column that a factor contributes: its name, its range, and its column in the table.
 
-    place : for an indicator column, the number of its category value (or site); None for a numeric column.
-    gap : whether the part marks missing cells: its value is 1 if the cell is missing, else 0.
+    place : if the part is 1 for one value of a category (or for one site) and 0 for the others, the number
+        of this value (or site); else None.
+    gap : whether the part marks missing cells: it is 1 if the cell is missing, and 0 otherwise.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Formula:
     """The columns of a regression, each the product of one or more parts.
 
     left : the column of the outcome, or the columns of time and event.
+    outcome : the public range of the outcome.
+    fields : all columns of the table that the formula uses.
     indicators : columns of the table for which the regression has an additional column that marks missing
         cells. A row with a missing cell in any column that is not in this list is left out.
     """
@@ -75,9 +79,9 @@ class Formula:
     def expected(self, spreads: Sequence[float] | None) -> tuple[Array, Array]:
         """(standard deviations, correlations) of the columns, assuming that the parts are independent.
 
-        The mean of a part is assumed to be the middle of its range. Its standard deviation is given in
-        `spreads`; without `spreads` it is a quarter of the range. A product is correlated with its parts,
-        which makes the standard errors of the product and of its parts larger.
+        The mean of a part is assumed to be the middle of its range. `spreads` are the standard deviations of
+        the columns; without `spreads`, that of a part is a quarter of its range. A product is correlated with
+        its parts, which makes the standard errors of the product and of its parts larger.
         """
         main = {column[0]: k for k, column in enumerate(self.columns) if len(column) == 1}
         parts = list(dict.fromkeys(part for column in self.columns for part in column))

@@ -1,4 +1,7 @@
-"""PrivateRegression: coefficients in the user's units, with standard errors, intervals and p-values."""
+"""PrivateRegression: the table of a regression that sites fitted together.
+
+It has the coefficients in the units of the data, with standard errors, confidence intervals and p-values.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +47,16 @@ class Coefficients(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateRegression(PrivateAnswer):
-    """The table of a regression, in the units of the user.
+    """The table of a regression, in the units of the data.
 
+    A unit is what the privacy guarantee protects: a record, or a person with any number of rows.
+
+    periods : for a hazard regression, the ends of its periods; else empty.
     counted : the share of units without missing cells, and its standard error; None if the fit added no
         noise, or if its rows were arrays, which have no missing cells.
     reason : why the intervals would not be valid; "" if they are valid.
-    shortfall : the factor by which (number of units) x mu is too small for valid intervals; a larger budget
-        gives a larger mu.
+    shortfall : the factor by which (number of units) x mu is too small for valid intervals; mu, the parameter
+        of Gaussian differential privacy, grows with the budget.
     weakest : the column whose coefficient is least certain.
     of : what a unit is: "records", or "persons" with any number of rows.
     """

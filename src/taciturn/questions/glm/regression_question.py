@@ -1,10 +1,11 @@
-"""glm: a regression with valid standard errors, from masked sums (docs/inference.md).
+"""The kind of question "glm": a regression with valid standard errors on the rows of all sites.
 
     eta = intercept + sum_j coef_j x_j
 
 The mean of the outcome is 1 / (1 + exp(-eta)), eta or exp(eta), depending on the family; a hazard regression
 with the link cloglog has the mean 1 - exp(-exp(eta)). The family, the columns and their ranges, the range of
-the outcome and the periods of a hazard regression are public.
+the outcome and the periods of a hazard regression are public. The sites release only noisy sums over all rows
+(docs/inference.md).
 """
 
 from __future__ import annotations
@@ -92,10 +93,10 @@ class Design:
         return (low + high) / 2, (high - low) / 2
 
     def scaled(self, X: Array, outcome: Array) -> Array:
-        """The rows of the program: the columns, then the constant, then the outcome.
+        """The rows from which the sums are computed: the columns, then the constant, then the outcome.
 
-        Columns and constant are scaled so that their norm is at most 1. For a hazard, the last period at risk
-        takes the place of the constant, and the event that of the outcome.
+        Columns and constant are scaled so that their norm is at most 1. For a hazard, the constant is
+        replaced by the number of the last period at risk, and the outcome by the event.
         """
         middle, half = self._middles
         root = math.sqrt(len(self.names) + 1.0)
@@ -115,7 +116,7 @@ class Design:
     def user_units(self) -> tuple[Array, Array]:
         """(A, shift): A f + shift are the coefficients, then the intercepts, in the user's units.
 
-        f is the solution of the program, for scaled columns.
+        f are the coefficients for scaled columns, which `fit_regression` computes.
         """
         middle, half = self._middles
         p, d, root = len(self.names), self.dimension, math.sqrt(len(self.names) + 1.0)
@@ -217,7 +218,7 @@ class Glm(RegressionQuestion):
     link: Literal["", "logit", "cloglog"] = ""
 
     def read(self, public: PublicTable) -> Formula:
-        """The formula, parsed and matched with the columns of the schema."""
+        """The parsed formula, with its columns found in the schema."""
         if public.schema is None:
             raise ParameterError("`schema` must be given: a formula is about the columns of a table.")
         return read_formula(self.formula, public.schema, self.family, public.sites, self.indicators)

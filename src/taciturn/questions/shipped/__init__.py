@@ -1,1 +1,1 @@
-"""The questions that come with the library: their keys, tables and answers."""
+"""The kinds of questions that come with the library: their keys in a job file, their sums, their answers."""

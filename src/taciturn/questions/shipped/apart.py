@@ -1,9 +1,9 @@
-"""A user's program in a separate process without rows. The process receives totals and answers with queries.
+"""ProgramApart: runs the public half of a user's program in a separate process, which has no rows.
 
-The site keeps the totals and sends all of them with each question, so the process can be restarted at any
-time. An answer is data: an expression from a fixed set of functions, with public numbers. Time and memory of
-the process are limited. If the process fails, the run ends at this site with a one-line error. No answer of
-the process depends on a row.
+The public half of a program looks at the noisy totals so far, and chooses the next sum over the rows of all
+sites. The site sends all totals so far with each request, so the process can be restarted at any time. The
+process answers with data: an expression from a fixed set of functions, with public numbers. Its time and
+memory are limited. If the process fails, the run ends at this site with a one-line error.
 
     site  ->  {"ask": "steps" | "query" | "result", "facts": [...], "totals": [[values, std], ...]}
     site  <-  {"steps": [...]} | {"expression": ..., "parameters": {...}} | {"value": ...} | {"error": "..."}
@@ -58,14 +58,14 @@ class ProgramApart(Program):
         return self._ask({"ask": "result"} | self._news(state), lambda answer: answer["value"])
 
     def _news(self, state: tuple[Total, ...]) -> dict[str, Any]:
-        """All totals so far, for a question. The process itself keeps no state between two questions."""
+        """All totals so far, for a request. The process itself keeps no state between two requests."""
         return {"totals": [[total.values.tolist(), total.std] for total in state]}
 
-    def _ask(self, question: dict[str, Any], read: Callable[[Any], T]) -> T:
-        """The answer, parsed by `read`. Output that `read` cannot parse ends the run with a short error."""
+    def _ask(self, request: dict[str, Any], read: Callable[[Any], T]) -> T:
+        """Send a request, and parse the answer with `read`. An answer that cannot be parsed ends the run."""
         start = time.monotonic()
         try:
-            answer = json.loads(self._exchange(json.dumps(question).encode() + b"\n"))
+            answer = json.loads(self._exchange(json.dumps(request).encode() + b"\n"))
             if "error" in answer:
                 told = "".join(sign for sign in str(answer["error"])[:200] if sign.isprintable())
                 raise ParameterError(f"`program` {self.name} failed: {told}.")
@@ -148,7 +148,7 @@ def _read_query(answer: Any) -> Query:
 
 
 def serve(name: str, sha256: str, settings: str) -> None:
-    """Answer questions about an installed program, line by line, until the pipe is closed."""
+    """Answer requests to an installed program, line by line, until the pipe is closed."""
     _limit_memory()
     out, sys.stdout = sys.stdout, sys.stderr  # so that the program's own prints are not read as answers
     program: Program | None = None
@@ -163,14 +163,14 @@ def serve(name: str, sha256: str, settings: str) -> None:
         out.flush()
 
 
-def _answer(program: Program, question: dict[str, Any]) -> dict[str, Any]:
-    if question["ask"] == "steps":
-        steps = islice(program.steps(ProgramFacts(*question["facts"])), MOST_STEPS + 1)
+def _answer(program: Program, request: dict[str, Any]) -> dict[str, Any]:
+    if request["ask"] == "steps":
+        steps = islice(program.steps(ProgramFacts(*request["facts"])), MOST_STEPS + 1)
         return {"steps": [[one.name, one.length, one.bound, one.share, one.aligned] for one in steps]}
     state = program.start()
-    for values, std in question["totals"]:
+    for values, std in request["totals"]:
         state = program.advance(state, Total(np.array(values), std))
-    if question["ask"] == "result":
+    if request["ask"] == "result":
         return {"value": plain_value(program.result(state))}
     query = program.query(state)
     values = {name: np.asarray(value, dtype=np.float64).tolist() for name, value in query.parameters.items()}

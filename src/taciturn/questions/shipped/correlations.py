@@ -1,7 +1,8 @@
-"""correlations: means, covariances, correlations and principal components of bounded columns, from one sum.
+"""The kind of question "correlations": means, covariances, correlations and principal components of columns.
 
-Each column is scaled from its public range to [-1, 1], so x is in [-1, 1]^d. A unit adds the matrix q q' with
-q = (1, x) / sqrt(1 + d). The norm of q q' is at most 1, and the inner product of two such matrices is never
+Each column is scaled from its public range to [-1, 1], so x is in [-1, 1]^d. Each of the n units (records, or
+persons) contributes the matrix q q' with q = (1, x) / sqrt(1 + d), and the sites release the mean of these
+matrices with noise. The norm of q q' is at most 1, and the inner product of two such matrices is never
 negative, so replacing a unit moves the mean by at most sqrt 2 / n. A missing value counts as the middle of
 its range.
 """

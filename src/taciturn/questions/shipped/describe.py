@@ -1,8 +1,9 @@
-"""describe: counts, means, deviations, quantiles, histograms and missing values, from one masked sum.
+"""The kind of question "describe": means, deviations, quantiles, histograms and missing values of columns.
 
-Each column gives one table of counts over a public range or public categories. Missing and unreadable values
-have a separate count. With `by`, each column gives one table for each group. From the answer, an analyst can
-choose ranges and correct a schema without seeing a row.
+Each column gives one table of counts: a histogram over its public range, or over its public categories. A
+cell of the table is a bin, a category, or the separate count of missing and unreadable values. With `by`,
+each column gives one table for each group. All tables of all sites are added up in one noisy sum. From the
+answer, an analyst can choose ranges and correct a schema without seeing a row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""PrivateDescription: describes the columns of a table from noisy counts, like Table 1 of a medical paper."""
+"""PrivateDescription: describes the columns of a table, like Table 1 of a medical paper.
+
+All figures are estimated from noisy histograms of the columns, over the rows of all sites.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""evaluate: how good a released model is on private rows, for all sites together, and by group or site."""
+"""The kind of question "evaluate": how good a released model is on the private rows of all sites.
+
+Each site compares predictions with labels and counts the results in tables. The sites release only the noisy
+sum of these tables. The answer has a score for all rows and, if the job asks for it, for each group or site.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +139,7 @@ class Evaluate(CountsQuestion):
         return self._summary(whole, model, each)
 
     def _one(self, tables: list[Array], sigma: float) -> NoisyCounts:
-        """The counts of one group. The number of units of the group is estimated from these counts."""
+        """The counts of one group. The number of its records (or persons) is estimated from these counts."""
         units = max(round(float(np.mean([table.sum() for table in tables]))), 1)
         return NoisyCounts(tuple(tables), sigma, units)
 

@@ -1,4 +1,8 @@
-"""Programs installed at a site. A job names a program and the SHA-256 of its file; both must match."""
+"""Load a user's program (a subclass of `taciturn.Program`) that is installed at this site.
+
+A job names the program and the SHA-256 of its file. A file with another SHA-256 is refused, so that all sites
+run the same program.
+"""
 
 from __future__ import annotations
 

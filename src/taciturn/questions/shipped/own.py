@@ -1,4 +1,9 @@
-"""program: a user's own program, installed at every site and identified by the SHA-256 of its file."""
+"""The kind of question "program": a user's own program, installed at every site.
+
+A program asks for one sum over the rows of all sites after another. Its public half sees the noisy totals so
+far and chooses the next sum; its private half computes what one row adds. A job names the program and the
+SHA-256 of its file.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +51,7 @@ class ProgramResult(PrivateAnswer):
 
 
 class ProgramQuestion(Question):
-    """A question that a `Program` answers. The cells of every column are turned into numbers."""
+    """A question that a `Program` answers. Its rows are the columns of the table, turned into numbers."""
 
     columns: Annotated[tuple[Text, ...], LISTED] | None = Key(default=None, min_length=1)
 
@@ -58,7 +63,7 @@ class ProgramQuestion(Question):
         return () if public.schema is None else tuple(one.name for one in self.fields(public))
 
     def fields(self, public: PublicTable) -> tuple[Field, ...]:
-        """The columns of the schema that become a row of numbers."""
+        """The columns of the schema from which a row of numbers is made."""
         return public.fields(self.columns, "columns")
 
     def width(self, public: PublicTable) -> int:

@@ -1,4 +1,7 @@
-"""RegressionScore: R squared and mean absolute error of a regression, from noisy counts of residuals."""
+"""RegressionScore: R squared, mean absolute error and RMSE of a regression on the rows of all sites.
+
+They are estimated from two noisy tables of counts: residuals in bins, and targets in bins.
+"""
 
 from __future__ import annotations
 

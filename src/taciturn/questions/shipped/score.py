@@ -1,8 +1,9 @@
-"""PrivateScore: how good a classifier is, from noisy counts of (class, bin of the score).
+"""PrivateScore: how good a classifier is on the rows of all sites, estimated from noisy tables of counts.
 
-With two classes there is one table of counts: (class, bin of the score). With more classes there is one table
-(class, predicted class), and for each class one table (this class or not, bin of its score). Rows with an
-undeclared label, or without a prediction, have separate cells in every table and count as wrong.
+The score of a row is the predicted probability of a class. Scores are counted in bins from 0 to 1. With two
+classes there is one table of counts: (class, bin of the score). With more classes there is one table (class,
+predicted class), and for each class one table (this class or not, bin of its score). Rows with an undeclared
+label, or without a prediction, have separate cells in every table and count as wrong.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class PrivateScore(PrivateAnswer):
         rows.append(["unanswered", *(str(one.unanswered) for one in each)])
         for k, label in enumerate(self.classes):
             for j, other in enumerate(self.classes):
-                cells = (f"{one.confusion[k][j]:.0f} (up to {self.margin:.0f} off)" for one in each)
+                cells = (f"{one.confusion[k][j]:.0f} (up to {one.margin:.0f} off)" for one in each)
                 rows.append([f"class {label}, predicted {other}", *cells])
         return rows
 

@@ -1,8 +1,8 @@
-"""survival: Kaplan-Meier curves and life tables by group, and the log-rank test, from one table of counts.
+"""The kind of question "survival": Kaplan-Meier curves and life tables by group, and the log-rank test.
 
-Every unit is in exactly one cell, (group, event or censored, time interval). A question with one table of
-counts needs less noise than a question with several tables. A unit with an unreadable time or event is
-counted in a separate cell and left out of the curves.
+All of them are estimated from one noisy table of counts. Each unit (a record, or a person) is counted in one
+cell of the table: (group, event or censored, time interval). One table needs less noise than several. A unit
+with an unreadable time or event is counted in a separate cell and left out of the curves.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
     n_j = units observed at the start of interval j,  c_j = censorings and d_j = events in interval j
     S_j = prod_{k <= j} (1 - d_k / n_k)           Kaplan-Meier, with times moved to the end of their interval
 
-Confidence bands come from simulations, which draw samples from the noisy counts (with negative counts set to
-0) and add noise with the public standard deviation. A censored unit may have left at the start of its
-interval; so lower bands also allow for n_k - c_k in place of n_k. The log-rank test simulates samples and
-noise under the hypothesis that all groups have the pooled hazards.
+A unit is a record, or a person. Confidence bands come from simulations, which draw samples from the noisy
+counts (with negative counts set to 0) and add noise with the public standard deviation. A censored unit may
+have left at the start of its interval; so lower bands also allow for n_k - c_k in place of n_k. The log-rank
+test simulates samples and noise under the hypothesis that all groups have the same hazards: the hazards of
+all units together.
 """
 
 from __future__ import annotations
@@ -228,7 +229,10 @@ def _excess(split: Array) -> Array:
 
 
 def _equal_hazards(kept: Array) -> Array:
-    """The probability of each cell in each group, if all have the pooled hazards and their own censoring."""
+    """The probability of each cell in each group, if only censoring differs between groups.
+
+    The hazards of all groups are then those of all units together.
+    """
     n, (d, c) = at_risk(kept), _parts(kept)
     hazard = np.clip(d.sum(axis=0) / np.maximum(n.sum(axis=0), 1e-9), 0.0, 1.0)
     leaving = np.clip(c / np.maximum(n - d, 1e-9), 0.0, 1.0)

@@ -1,1 +1,1 @@
-"""The page itself: head, sections, tables, and numbers as a reader sees them."""
+"""The HTML page of a report: its template, its tables, and the format of its numbers."""

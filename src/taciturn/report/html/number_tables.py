@@ -1,4 +1,4 @@
-"""Tables with the numbers of the charts, and with the settings, for readers without pictures or scripts."""
+"""Tables of a report for readers without pictures or scripts: the numbers of the charts, and the settings."""
 
 from __future__ import annotations
 

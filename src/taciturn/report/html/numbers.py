@@ -1,4 +1,4 @@
-"""Format numbers for readers, and write facts as JSON that is safe inside a page.
+"""Format the numbers of a report for readers, and write its facts as JSON that is safe inside a page.
 
 `scale.js` formats numbers by the same rules. Upper bounds are formatted by `format_cost`, so a printed
 epsilon is never below the certified epsilon.
