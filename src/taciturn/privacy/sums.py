@@ -64,13 +64,14 @@ class SumFacts:
         for name in ("t", "length"):
             object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=1))
         for name in ("sensitivity", "grid", "std"):
-            object.__setattr__(self, name, checks.positive(name, getattr(self, name)))
-        object.__setattr__(self, "stray", checks.nonnegative("stray", self.stray))
+            object.__setattr__(self, name, checks.magnitude(name, getattr(self, name)))
+        stray = checks.nonnegative("stray", self.stray)
+        object.__setattr__(self, "stray", stray and checks.magnitude("stray", stray))
         if self.std < LEAST_STD:
             raise ParameterError(
                 f"`std` must be at least {LEAST_STD:g} grid units; got {self.std:g}: choose a finer `grid`."
             )
-        if not math.isfinite(self.reach) or self.reach >= 2.0**62:
+        if self.reach >= 2.0**62:
             raise ParameterError(
                 f"`grid` is too fine: one record or person moves a sum by 2^62 steps; got {self.grid:g}."
             )

@@ -136,7 +136,7 @@ def test_statement_names_the_assumed_colluders():
     table = certified(masked_run()).against
     for words in (
         "controls one site of its choice, but not the site that holds the target record",
-        "noise of 4 sites: the site that holds the record",
+        "counts the noise of the 4 sites that the attacker does not control",
     ):
         assert words in said
     assert "relies neither on masks" in said and "person with several records is protected less" in said

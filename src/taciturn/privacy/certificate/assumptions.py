@@ -1,15 +1,20 @@
-"""Texts of a certificate: the status of the run, the theorems behind its numbers, and the conditions."""
+"""Texts of a certificate: the status of the run, the theorems behind its numbers, and the conditions.
+
+`Claims` are the facts of a run and the numbers that follow from them. Norm noise has the density
+exp(-alpha ||e||), up to a constant. A masked run releases sums over all sites; masks hide the share of each
+site.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...core.formatting import format_cost
+from ...core.formatting import format_delta
 from ..collusion import colluders
 from ..costs import float_delta, paper_speaks
 from ..facts import RunFacts
 from .claims import Claims
-from .masked_words import CIPHERS, KNOWN, at_most, home, observer, one_process
+from .masked_words import CIPHERS, KNOWN, at_most, home, observer, one_process, seen
 from .site_costs import WHERE
 from .summary import count
 
@@ -32,7 +37,7 @@ _NEIGHBOURS = {
 
 
 def _said(texts: Mapping[str, object]) -> list[str]:
-    """The texts that apply, each without line breaks. A text, a key, applies if its value is true."""
+    """The keys whose values are true, each without line breaks."""
     return [" ".join(text.split()) for text, applies in texts.items() if applies]
 
 
@@ -72,29 +77,31 @@ def theorems(claims: Claims) -> list[str]:
         return [f"No theorem of taciturn applies. {cost}"]
     inside, person = run.method in ("penalty", "dual"), run.unit == "person"
     rounded = " plus sqrt(d) steps of the grid" * run.integers
-    hidden = f"""an observer learns only the sum over those honest sites that masks connect. Apart from this
-        sum, their messages are uniformly distributed (one-time pads along a connected graph). This guarantee
-        is computational, as strong as {CIPHERS}."""
+    hidden = f"""of all sites that the attacker does not control and that masks connect, the attacker learns
+        only the sum. Apart from this sum, their messages are uniformly distributed (one-time pads along a
+        connected graph). This guarantee is computational, as strong as {CIPHERS}."""
     if one_process(run):
-        hidden = "one process released the sum over all sites. It did not release the share of any site."
+        hidden = "one process released only the sum over all sites, and not the share of any site."
     reacting = any(limit is not None and limit.order is not None for limit in claims.budgets)
     texts: dict[str, object] = {
         f"Theorem 3 of the paper [ZKL18] {_paper(claims)}": True,
-        "Pure epsilon: it is infinite for discrete Gaussian noise.": run.masked,
+        "Pure epsilon (delta = 0): infinite, because the noise is discrete Gaussian.": run.masked,
         f"Masked sums: {hidden}": run.masked,
-        """Noise: the discrete Gaussian noise of the honest sites that masks connect adds up. The figures
-            include rounding and floating-point errors.""": run.masked,
+        """Noise: the discrete Gaussian noise of all sites that the attacker does not control and that masks
+            connect adds up. The figures include rounding and floating-point errors.""": run.masked,
         f"""Sensitivity: replacing one {run.unit} moves the solver's result by at most (2 s1 C / B + 2 g) /
             m{rounded}, where g bounds the gradient that the solver leaves and m is the strong convexity of a
             site's objective. This bound is attained.""": run.method == "primal",
-        """Pure epsilon: a change of variables and the determinant lemma give alpha D + ln(1 + x) for each
-            round. Some losses have a tighter bound, which is then used.""": inside and run.noise == "norm",
-        "Pure epsilon: it is infinite for Gaussian noise.": run.noise == "gaussian",
+        """Pure epsilon (delta = 0): a change of variables and the determinant lemma give alpha D + ln(1 + x)
+            for each round. For some losses a smaller bound is proven and used.""": inside
+        and run.noise == "norm",
+        "Pure epsilon (delta = 0): infinite, because the noise is Gaussian.": run.noise == "gaussian",
         f"""Moments of the rows: they were released {run.moments} times, with discrete Gaussian noise. The
             noise of each site alone makes each release mu-GDP (Gaussian differential privacy). Each release
             adds q mu^2 / 2 to the cost of the rounds at Renyi order q.""": run.moments,
-        """Whitened rows: given the released moments, a whitened row depends on its own record alone and has
-            norm at most 1. So the bounds on the rounds hold unchanged.""": run.moments,
+        """Whitened rows: these are the rows in coordinates that were computed from the released moments.
+            Given these moments, a whitened row depends on its own record alone and has norm at most 1. So
+            the bounds on the rounds hold unchanged.""": run.moments,
         f"(epsilon, delta): {_accountant(claims)}": True,
         f"""Inexact minimiser: between neighbouring data sets, solver errors shift the output by at most 2 g /
             m{rounded}, where g bounds the gradient that the solver leaves and m is the strong convexity of a
@@ -107,6 +114,7 @@ def theorems(claims: Claims) -> list[str]:
             of them together move a result by no more than one row can.""": person,
         """Persons: replacing the rows of a person changes the Jacobian of the noise map. The change has
             several eigenvalues, and their sum is at most the sum for one record.""": person and inside,
+        "The symbols are explained in docs/notation.md, the theorems are proven in docs/privacy.md.": True,
     }
     return _said(texts)
 
@@ -115,10 +123,11 @@ def _accountant(claims: Claims) -> str:
     """The accountant that gave the epsilon of the worst site."""
     jacobian = "" if claims.run.method == "primal" else ", with the Jacobian of the noise map included"
     if claims.run.masked:
-        return """mu^2 is summed over the rounds. The exact curve of Gaussian differential privacy converts
-            the sum. The slack of discrete noise is added."""
+        return """each round is mu-GDP (Gaussian differential privacy). The squares of mu are summed over the
+            rounds, and the sum is converted exactly. The small additional cost of discrete noise is
+            included."""
     if claims.accountant == "pure":
-        return "the pure bound, which is the smallest bound for this run."
+        return "the pure epsilon, because it is the smallest bound for this run."
     if claims.accountant == "gaussian":
         return f"""each round with Gaussian noise is mu-GDP (Gaussian differential privacy){jacobian}. The
             squares of mu are summed over the rounds, and the sum is converted exactly."""
@@ -137,8 +146,8 @@ def _paper(claims: Claims) -> str:
         return f"applies. Its conditions, {needs} and theta <= eta, hold at every site."
     return (
         f"does NOT apply. It needs {needs} and theta <= eta, and one of these conditions fails at "
-        f"{len(failing)} of {len(claims.sites)} sites. The first of these sites is {failing[0]}. No other "
-        "bound needs these conditions."
+        f"{len(failing)} of {len(claims.sites)} sites. The first of these sites is {failing[0]}. The "
+        "other bounds in this certificate do not need these conditions."
     )
 
 
@@ -146,22 +155,22 @@ def conditions(claims: Claims) -> list[str]:
     """The conditions under which the numbers hold, one text for each."""
     run = claims.run
     solved, places = not run.masked and run.stated is None, count(run.sites_per_person, "site")
-    who = f"knows {KNOWN[run.unit]}. The observer sees every broadcast of every site, and {observer(run)}"
-    fixed = "every sum" if run.masked else "every schedule" + ", every sum" * bool(run.moments)
+    who = f"knows {KNOWN[run.unit]}. The attacker sees {seen(run)}, and {observer(run)}"
+    fixed = ["every schedule"] * (not run.masked) + ["the plan of every sum"] * bool(run.sums)
     first: dict[str, object] = {
         _NEIGHBOURS[run.unit].format(places): True,
         _HELD.get(run.where, ""): run.where in _HELD,
-        f"The observer {who}.": True,
+        f"The attacker {who}.": True,
         f"""These facts are public: the number of {run.unit}s and the number of neighbours of every site, the
-            number of sites, rounds and dimensions, {fixed}, the start f(0) ({run.start}), the bounds on the
-            data and the processing of the data.""": True,
+            number of sites, rounds and dimensions, {", ".join(fixed)}, the first model f(0) ({run.start}),
+            the bounds on the data, and how the data were processed.""": True,
     }
     last: dict[str, object] = {
         "One round costs what the author of the method states, whatever the sites sent before.": run.stated,
         """The figures are for this run alone. Any other run on the same records, such as a repeated fit or a
             fold of a cross-validation, adds its cost.""": True,
-        """Results that are computed from broadcasts alone cost nothing more. This includes the decision to
-            stop.""": True,
+        """Results that are computed from the released numbers alone cost nothing more. This includes a
+            decision to stop early.""": True,
         """The figures do not cover timing, iteration counts, a published training loss, or a site that stops
             because of its own rows.""": True,
     }
@@ -171,16 +180,18 @@ def conditions(claims: Claims) -> list[str]:
 
 def _rows(run: RunFacts) -> list[str]:
     counting, person, tables = run.loss.counting, run.unit == "person", count(run.dimension, "table")
-    invalid = "was counted in a separate cell" if counting else "became x = 0"
-    most = "any number of" if run.rows_per_person is None else f"at most {run.rows_per_person}"
+    invalid = "counted in a separate cell" if counting else "replaced by zeros"
+    rows = run.rows_per_person
+    most = "any number of rows" if rows is None else f"at most {count(rows, 'row')}"
     texts: dict[str, object] = {
-        f"""The number of records of each site was fixed before the run. An invalid row {invalid} and was not
+        f"""The number of records of each site was fixed before the run. An invalid row was {invalid}, not
             dropped. No record was resampled or duplicated.""": not person,
-        f"""The number of persons, {run.persons} in all, was fixed before the run. Each person had {most}
-            rows, weighted so that together they count at most as one row.""": person,
-        "The person of every row was known, and did not depend on the rows of other persons.": person,
-        f"Every row was in one cell of each table ({tables}). The cells are public.": counting,
-        f"Every row had norm at most {run.data_norm:g}, by public bounds.": not counting,
+        f"""The number of persons, {run.persons} in all, was fixed before the run. A person could have {most}.
+            The rows of a person were weighted so that together they count at most as one row.""": person,
+        """It was known which person each row belongs to. This did not depend on the rows of other
+            persons.""": person,
+        f"Every row counted in one cell of each table ({tables}). The list of cells is public.": counting,
+        f"Every row had norm at most {run.data_norm:g}. Public bounds ensure this.": not counting,
     }
     return _said(texts)
 
@@ -201,8 +212,9 @@ def _masks(run: RunFacts) -> list[str]:
         linked = f"If fewer than {run.connectivity} sites are removed, masks still connect the rest."
     inside, most = one_process(run), at_most(colluders(run, run.colluding))
     texts: dict[str, object] = {
-        f"""Apart from {home(run)}, {most} colluded with the observer. `epsilon_against` lists
-            epsilon for every number of colluding sites.""": True,
+        f"""Apart from {home(run)}, {most} colluded. A site colludes if it tells the attacker what it knows,
+            or sends what the attacker chooses. `epsilon_against` lists epsilon for every number of colluding
+            sites.""": True,
         f"{linked} One process drew all keys from one random source and knew all masks and shares.": inside,
         """The process computed one message for each site and round. It released only the sum of these
             messages.""": inside,
@@ -210,7 +222,7 @@ def _masks(run: RunFacts) -> list[str]:
             No mask was used twice.""": not inside,
         """Each site sent at most one message per round. A site that repeated a message sent the same bytes
             again.""": not inside,
-        """If an attacker takes over a site later, the site counts as colluding for every round for which it
+        """If the attacker takes over a site later, the site counts as colluding for every round for which it
             still holds a key.""": not inside,
         """A site that sends false messages, or different messages to different sites, can spoil the model. It
             cannot weaken the privacy guarantee.""": not inside,
@@ -223,17 +235,19 @@ def _masks(run: RunFacts) -> list[str]:
 def _solves(run: RunFacts) -> list[str]:
     """The conditions on the paper's rounds."""
     clip = """Incoming values were not clipped. So the bounds hold for real numbers, but not for
-        floating-point numbers of every size."""
+        floating-point numbers that are so large that the noise is lost in rounding."""
     if run.clip is not None:
         clip = f"Incoming values were clipped to [-{run.clip:g}, {run.clip:g}] before use."
-    covered = f"{IDEALISED}. No noise covers this error." if run.idealised else "The noise covers this error."
+    covered = "The noise covers this error."
+    if run.idealised:
+        covered = "No noise covers this error: the figures assume the exact minimiser."
     texts: dict[str, object] = {
         "The slope and curvature of the loss are bounded as its author states.": not run.loss.shipped,
         "Every schedule was fixed before the run, without looking at the data.": True,
         clip: True,
         _grid(run): True,
         f"""Each vector that the solver returned is within {run.tol:g} of the exact minimiser, with rounding
-            included. {covered[:1].upper()}{covered[1:]}""": True,
+            included. {covered}""": True,
         f"""The coordinates of the rows were computed from the moments that were released in the first
             {run.moments} rounds, and from nothing else about the data. A row with a norm above 1 was
             shortened to norm 1.""": run.moments,
@@ -249,6 +263,6 @@ def _grid(run: RunFacts) -> str:
     if run.integers:
         return f"""Released values are whole multiples of {run.grid:g}. The noise that was added last is
             {_last(run)}, drawn exactly in these steps. Noise inside the computation was drawn in floating
-            point. The probability of an error in this noise is at most {format_cost(float_delta(run))} in
+            point. The probability of an error in this noise is at most {format_delta(float_delta(run))} in
             all, and delta includes it."""
     return f"Released values were rounded to multiples of {run.grid:g} after the noise was added."

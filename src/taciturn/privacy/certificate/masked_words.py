@@ -1,4 +1,9 @@
-"""Texts about the observer, and for masked sums: how many sites may collude, and epsilon if more collude."""
+"""Texts about the attacker, and for masked sums: how many sites may collude, and epsilon if more collude.
+
+A site colludes if it tells the attacker what it knows, or sends what the attacker chooses: the attacker
+controls the site. In a masked sum, masks hide the share of each site until all shares are added up. A run
+begins a new attempt when a site leaves or joins.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +17,16 @@ KNOWN = {
     "record": "every record except one, the target record",
     "person": "every record except those of one person, the target person",
 }
-"""What the observer knows. `observer` and `home` use the term that these words introduce."""
+"""What the attacker knows. `observer` and `home` use the term "target" that these words introduce."""
+
+
+def seen(run: RunFacts) -> str:
+    """What the attacker sees, in words."""
+    return "everything that left the process" if run.where == "process" else "everything that was sent"
 
 
 def observer(run: RunFacts) -> str:
-    """The sites that the observer controls, in words. Only for masked sums, epsilon depends on them."""
+    """The sites that the attacker controls, in words. Only for masked sums does epsilon depend on them."""
     c = colluders(run, run.colluding)
     if c == run.sites - 1 or not run.masked:
         return f"controls every site except {home(run)}"
@@ -55,27 +65,25 @@ def trust(claims: Claims) -> str:
     """What epsilon relies on, and the epsilon for some other numbers of colluding sites, in words."""
     run = claims.run
     worst = format_cost(claims.epsilon_against(None))
-    alone = f"If every site except {home(run)} colludes, epsilon = {worst}"
+    alone = f"If the attacker controls every site except {home(run)}, epsilon is {worst}"
     if not rests_on_masks(run):
         return "This figure does not rely on the masks, because the noise of each site alone is sufficient."
     c, together = colluders(run, run.colluding), run.honest(run.colluding)
-    limit = f"apart from {home(run)}, {at_most(c)} {'colludes' if c < 2 else 'collude'}"
+    limit = f"the attacker controls {at_most(c)}{f', and not {home(run)}' if c else ''}"
     if one_process(run):
         rests = """One process drew the noise and the masks of all sites from one random source and released
-            only the sums. The figure relies on this process."""
+            only the sums. The figure holds only if this process did so."""
     else:
         rests = f"""The figure relies on the masks that hide the message of each site, and so on {CIPHERS}.
             This guarantee is computational: it holds against attackers who cannot break these ciphers."""
-    counted = f"""This figure counts the noise of {together} sites: the site that holds the record, and
-        {together - 1} other {"site that does" if together == 2 else "sites that do"} not collude."""
+    counted = f"This figure counts the noise of the {together} sites that the attacker does not control."
     if run.attempts:
         fewest = fewest_honest(run, together)
         counted = f"""For each message, this figure counts the noise of the sites that took part in the
-            attempt of this message and do not collude: at least {those(fewest)}
+            attempt of this message and that the attacker does not control: at least {those(fewest)}
             {"site" if fewest == 1 else "sites"}."""
-    return f"""{counted} {rests} The
-        figure also assumes that {limit} with the observer. {_others(claims)} {alone}. This last figure relies
-        neither on masks nor on the noise of other sites."""
+    return f"""{counted} {rests} The figure also assumes that {limit}. {_others(claims)} {alone}. This last
+        figure relies neither on masks nor on the noise of other sites."""
 
 
 def attempts(run: RunFacts) -> str:
@@ -86,16 +94,19 @@ def attempts(run: RunFacts) -> str:
         f"attempt {k} began with message {entry.first} and had {len(entry.members)} sites"
         for k, entry in enumerate(run.attempts, start=1)
     ]
-    return f""" Sites left or joined during the run, or started again without their keys. So the run had
-        {len(each)} attempts: {"; ".join(each)}. The figures count every message of every attempt. A round
-        that was repeated in a later attempt is counted again."""
+    return f""" Sites left or joined during the run, or started again without their keys. Each time the sites
+        began a new attempt, so the run had {len(each)} attempts: {"; ".join(each)}. The figures count every
+        message of every attempt. A round that was repeated in a later attempt is counted again."""
 
 
 def _others(claims: Claims) -> str:
     """The epsilon for a few other numbers of colluding sites, in words."""
     run = claims.run
     chosen = [n for n in lines(claims)[:-1] if n != colluders(run, run.colluding)]
-    figures = [f"if {_who(n)}, epsilon is {format_cost(claims.epsilon_against(n))}" for n in chosen]
+    figures = [
+        f"if the attacker controls {_number(n)}, epsilon is {format_cost(claims.epsilon_against(n))}"
+        for n in chosen
+    ]
     said = "; ".join(figures)
     return f"{said[:1].upper()}{said[1:]}." if figures else ""
 
@@ -115,7 +126,12 @@ def those(number: int) -> str:
 
 def at_most(number: int) -> str:
     """'no site', 'at most one site', 'at most 2 sites', ..."""
-    return f"at most {those(number)} {'site' if number == 1 else 'sites'}" if number else "no site"
+    return f"{'at most ' if number else ''}{_number(number)}"
+
+
+def _number(number: int) -> str:
+    """'no site', 'one site', '2 sites', ..."""
+    return f"{those(number) if number else 'no'} {'site' if number < 2 else 'sites'}"
 
 
 def _who(number: int) -> str:

@@ -1,4 +1,8 @@
-"""The statement of a certificate: complete, in paragraphs that a data-protection officer can read."""
+"""The statement of a certificate: the whole guarantee in paragraphs that a data-protection officer can read.
+
+`Claims` are the facts of a run and the numbers that follow from them. `marks` are warnings that the run added
+to its facts.
+"""
 
 from __future__ import annotations
 
@@ -95,24 +99,21 @@ def _stopped(claims: Claims) -> str:
 def _cost(claims: Claims) -> str:
     run, epsilon, delta = claims.run, claims.epsilon, format_delta(claims.delta)
     if run.noise == "none":
-        return """No random noise was added, so nothing limits what an observer can learn about a person from
+        return """No random noise was added, so nothing limits what an attacker can learn about a person from
             what was sent: epsilon is infinite. Treat everything that was sent as personal data."""
     said = f"Random noise was added {_WHERE[run.method]} before anything {_left(run)[0]}."
     if math.isinf(epsilon) and math.isfinite(claims.charged_epsilon):
         return said + " No finite epsilon is stated."
     if math.isinf(epsilon):
         return said + " This noise is too little for any guarantee: epsilon is infinite."
-    who = masked_words.observer(run)
-    seen = "everything that left the process" if run.where == "process" else "everything that was ever sent"
-    said += f""" Suppose an observer knows {masked_words.KNOWN[run.unit]}. The observer sees {seen}, and
-        {who}. {_REPLACED[run.unit]}, the probability of anything that the observer could see or compute would
-        change by a factor of at most {_factor(epsilon)}, except for a chance of at most
+    said += f""" {_REPLACED[run.unit]}, the probability of anything that the attacker could see or compute
+        would change by a factor of at most {_factor(epsilon)}, except for a chance of at most
         {format_odds(claims.delta)}. In the language of differential privacy: epsilon =
         {format_cost(epsilon)} at delta = {delta}, for all rounds together.
-        Smaller is safer: at epsilon = 0 an observer learns nothing about a single {run.unit}."""
+        A smaller epsilon is safer: at epsilon = 0 the attacker learns nothing about a single {run.unit}."""
     if claims.large_delta:
-        said += f""" LARGE DELTA: {delta} is above 1 in {claims.units:,}, one over the number of {run.unit}s.
-            A method that publishes one {run.unit} unchanged would satisfy such a promise."""
+        said += f""" LARGE DELTA: with {claims.units:,} {run.unit}s, a delta of {delta} promises little. A
+            method that publishes one {run.unit} unchanged could keep the same promise."""
     if run.masked:
         said += " " + masked_words.trust(claims)
     if epsilon > _WEAK:
@@ -122,14 +123,14 @@ def _cost(claims: Claims) -> str:
     if run.masked:
         return said
     worst = next(facts for facts in claims.sites if facts.site == claims.worst_site)
-    return f"""{said} This is the figure of the least protected site, {worst.name}, with
+    return f"""{said} The least protected site, to which this epsilon belongs, is {worst.name}, with
         {count(worst.samples, run.unit)} and {count(worst.degree, "neighbour")}."""
 
 
 def _exception(run: RunFacts) -> str:
     if not run.integers:
         return "With no exception at all (delta = 0)"
-    return f"With delta = {format_cost(float_delta(run))}, for errors of noise drawn in floating point"
+    return f"With delta = {format_delta(float_delta(run))}, which covers errors of noise drawn in floats"
 
 
 def _reality(run: RunFacts) -> str:

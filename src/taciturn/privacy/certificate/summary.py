@@ -27,9 +27,9 @@ def three_points(claims: Claims) -> list[str]:
         done += f" This certificate covers {len(claims.sites)} of the {run.sites} sites."
     if not _bounded(claims):
         noise = "no noise" if run.noise == "none" else "too little noise for any guarantee"
-        return [done, f"The run added {noise}. Nothing limits what an observer can learn about one person."]
-    sees = "everything that left the process" if run.where == "process" else "everything that was sent"
-    known, controls, last = masked_words.KNOWN[run.unit], masked_words.observer(run), _LAST[run.unit]
+        return [done, f"The run added {noise}. Nothing limits what an attacker can learn about one person."]
+    sees, known = masked_words.seen(run), masked_words.KNOWN[run.unit]
+    controls, last = masked_words.observer(run), _LAST[run.unit]
     reveals = (
         f"Suppose an attacker knows {known}. The attacker sees {sees}, and {controls}. Given two equally "
         f"likely candidates for {last}, the attacker picks the right one at most "
