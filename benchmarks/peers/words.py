@@ -61,10 +61,11 @@ SUMMARY = (
 )
 
 WEAKER = (
-    "taciturn is the wrong choice for most models that are not linear (it has no trees, and a neural "
-    "network only as a program of your own); for more than a few hundred sites; if sites leave during a run "
-    "without a `quorum`, because the other sites then wait or stop; and for runs between real sites without "
-    "any noise. It needs the number of rows of each site in advance, and a public bound on every row."
+    "taciturn is the wrong choice for most models that are neither linear nor additive: it has no trees, and "
+    "a neural network only as a program of your own. It is also the wrong choice for more than a few hundred "
+    "sites, and for runs between real sites without any noise. If sites may leave during a run, its job "
+    "needs a `quorum`; otherwise the other sites wait or stop. taciturn needs the number of rows of each "
+    "site in advance, and a public bound on every row."
 )
 
 # From the documentation and source code of the packages; handshakes and counters were measured.
@@ -107,74 +108,74 @@ EXPECTED = {
 WORK = (
     "All packages ran as real processes on loopback: one server and five clients, or five peers. The other "
     "packages train without noise. Real sites of taciturn always add noise; `simulate` can leave it out.",
-    "- round: what the package calls a round. This is a step of descent for taciturn, a Newton step for "
+    "- *round*: what the package calls a round. This is a step of descent for taciturn, a Newton step for "
     "FLARE, and a complete solution at every site for Flower and APPFL.",
-    "- s a round: the average time of a round in seconds, from the end of the first round to the end of the "
-    "last. If a plan of taciturn has too few rounds to time, we time it with twenty rounds.",
-    "- s to the model: seconds from the start of the first process until the model is available. s in all: "
-    "seconds until the end of the run, including rounds after the model is available.",
-    "- CPU: CPU seconds of all processes together. Other work on the machine disturbs this number least.",
-    "- bytes: all traffic on the loopback of the namespace, in both directions, with headers and TLS, per "
+    "- *s a round*: the average time of a round in seconds, from the end of the first round to the end of "
+    "the last. If a plan of taciturn has too few rounds to time, we time it with twenty rounds.",
+    "- *s to the model*: seconds from the start of the first process until the model is available. *s in "
+    "all*: seconds until the end of the run, including rounds after the model is available.",
+    "- *CPU*: CPU seconds of all processes together. Other work on the machine disturbs this number least.",
+    "- *bytes*: all traffic on the loopback of the namespace, in both directions, with headers and TLS, per "
     "site and round.",
-    "- MB: the largest memory of one process. processes: all processes that the run ever started.",
-    "- install: the size of the package and everything that it needs, without Python (APPFL's torch as on "
+    "- *MB*: the largest memory of one process. *processes*: all processes that the run ever started.",
+    "- *install*: the size of the package and everything that it needs, without Python (APPFL's torch as on "
     "PyPI, with CUDA).",
-    "- lines a user writes: the lines of `benchmarks/peers/adapters`; for taciturn, the job and one site's "
+    "- *lines a user writes*: the lines of `benchmarks/peers/adapters`; for taciturn, the job and one site's "
     "file.",
 )
 PRIVACY = (
     "The table shows models at (ε, δ) = (1, 10⁻⁵) for the whole run, with ten seeds (five for Flower and "
     "APPFL). The settings of taciturn come from its planner and were never tuned.",
-    "- setting: the other packages use the best settings of a grid, chosen on the test rows, which favours "
+    "- *setting*: the other packages use the best settings of a grid, chosen on the test rows, which favours "
     "them. For gradient descent the grid contains numbers of rounds and step sizes, with momentum; for the "
     "noise of a whole client it also contains small steps and clipping bounds; for diffprivlib it contains "
     "values of C; for Opacus, epochs and step sizes. Momentum and the mean of the last models use only what "
     "was already sent, so they cost nothing.",
-    "- noise: if a package does not count the cost of a record, we use our accountant to find the smallest "
+    "- *noise*: if a package does not count the cost of a record, we use our accountant to find the smallest "
     "noise that protects a record, which favours the package too. The noise passes through the package's "
     "own classes, without the network.",
-    "- prints: the epsilon that the package itself reports at these settings; the next column says what "
+    "- *prints*: the epsilon that the package itself reports at these settings; the next column says what "
     "this epsilon counts. Flower uses Rényi divergence, which gives a slightly larger epsilon than exact "
     "accounting.",
-    "- whole run: what the same noise costs a record over the whole run by our accountant, rounded up (for "
+    "- *whole run*: what the same noise costs a record over the whole run by our accountant, rounded up (for "
     "Opacus by its own accountant, for adding or removing a record). Noise for a whole client costs a "
     "record almost nothing, and ruins the model.",
-    "- not run: FLARE with Opacus, as in its guide, because the result would equal the row of APPFL with "
+    "- *not run*: FLARE with Opacus, as in its guide, because the result would equal the row of APPFL with "
     "Opacus. We also did not run shared noise under Flower's SecAgg+ or FLARE's homomorphic encryption. "
     "Both hide single updates as the masks of taciturn do, but users must divide the noise among the sites "
     "themselves.",
 )
 AT_LEAST = (
-    "- at least: the largest number of rounds or epochs that we tried was better than the next smaller one "
+    "- *at least*: the largest number of rounds or epochs that we tried was better than the next smaller one "
     "by more than the spread between seeds."
 )
 FAULTS = (
     "We repeated the runs of the first section with a fault. The run of taciturn is a masked run with a "
     "seed, so that its models can be compared.",
-    "- kill -9: all processes of one party are killed at once, soon after the first round, and started "
+    "- *kill -9*: all processes of one party are killed at once, soon after the first round, and started "
     "again two seconds later.",
-    "- an unauthenticated client: a sixth client with inverted labels connects without an invitation. "
+    "- *an unauthenticated client*: a sixth client with inverted labels connects without an invitation. "
     "taciturn and FLARE accept no connection without a certificate, so for them this client presents a "
     "certificate that another authority has signed. For Flower and APPFL it is a client like any other; how "
     "far it moves the model depends on which client it replaces in the last round.",
-    "- same model: its distance from the model of the undisturbed run is at most a thousandth of the norm "
+    "- *same model*: its distance from the model of the undisturbed run is at most a thousandth of the norm "
     "of that model. For Flower and APPFL each round starts from scratch, so a round without the fifth site "
     "does not affect the last round. For another model, the table gives the distance as a share of the same "
     "norm.",
-    "- no end: a run that did not end was stopped after the seconds shown.",
-    "- authentication enabled: for Flower, TLS and registered keys; for APPFL, TLS and a shared token "
+    "- *no end*: a run that did not end was stopped after the seconds shown.",
+    "- *authentication enabled*: for Flower, TLS and registered keys; for APPFL, TLS and a shared token "
     "(`NaiveAuthenticator`, which its documentation recommends only for demonstrations; its Globus "
     "authentication needs the internet).",
-    "- counter of epsilon: the package's own counter in a run of four rounds. The process with the counter "
+    "- *counter of epsilon*: the package's own counter in a run of four rounds. The process with the counter "
     "is killed after two rounds and started again. The table shows the epsilon that the counter reports at "
     "the end, and after 'of' the epsilon that was really spent (for taciturn: in the run that was killed).",
 )
 FLARE_BACK = (
     "A FLARE site that comes back registers again. But according to FLARE's source code a job is sent to "
     "the sites only when the job starts, and a round of its recipe waits for all sites without a time "
-    "limit. So there are two ways to finish the job: either the controller is configured with a number of "
-    "replies that are enough (`min_responses`, `wait_time_after_min_received`), and the other sites finish "
-    "the job; or the job is submitted again and starts from the saved weights."
+    "limit. So there are two ways to finish the job. The controller can be configured with a number of "
+    "replies that are enough (`min_responses`, `wait_time_after_min_received`); then the other sites finish "
+    "the job. Or a user submits the job again, and it starts from the saved weights."
 )
 SOLVING = (
     "Both packages run 50 rounds of ADMM on a ring without noise, on every fourth row, with the mean loss "

@@ -66,14 +66,14 @@ def _contest_section(contest: Contest) -> list[str]:
     lines = [
         "## One round against its alternatives",
         "",
-        f"{contest.data}, 45,222 x 105, {SITES} sites on a ring, C = {C:g}, rho = 10^-2.5,",
-        f"theta = eta = 0.5, alpha = 3, {REPEATS} repeats, every solved vector within {TOL:g} of the exact",
-        "minimiser. The time of `simulate` includes noise, dual variables, metrics and the ledger. The other",
-        "rows of the table only solve the same primal updates from the same warm starts. We ran all of them",
-        "in alternation; the table shows the shortest of several times, at the best thread setting of each",
-        "row. *Aim* is the ratio that we want.",
+        f"The task is {contest.data}, with 45,222 rows of 105 features, {SITES} sites on a ring, C = {C:g},",
+        f"rho = 10^-2.5, theta = eta = 0.5, alpha = 3 ([notation](notation.md)) and {REPEATS} repeats. Every",
+        f"solved vector is within {TOL:g} of the exact minimiser. The time of `simulate` includes noise,",
+        "dual variables, metrics and the ledger. The other rows of the table only solve the same problems,",
+        "from the same starting points. We ran all of them in alternation; the table shows the shortest of",
+        "several times, at the best thread setting of each row. *Aim* is the ratio that we want.",
         "",
-        "| | seconds per round | times `simulate` | aim | threads | distance reached |",
+        "| solver | seconds per round | times `simulate` | aim | threads | distance reached |",
         "|---|---:|---:|---|---|---:|",
     ]
     for row in contest.rows:
@@ -90,18 +90,19 @@ def _contest_section(contest: Contest) -> list[str]:
 
 
 _READING = [
-    "- **L-BFGS-B** is SciPy's solver, called per site and repeat: the straightforward loop. Its line",
-    "  search compares values of the objective. These values are too inexact close to the minimiser, so",
-    "  the solver stops early. In the row 'to the same accuracy' it continues, with differences of the",
-    "  objective that are computed row by row.",
+    "- **L-BFGS-B** is SciPy's solver, called once for each site and repeat. Its line search compares",
+    "  values of the objective. These values are too inexact close to the minimiser, so the solver stops",
+    "  early. In the row 'to the same accuracy' it continues, with differences of the objective that are",
+    "  computed row by row.",
     "- **Newton** forms one Hessian per step and repeat (a symmetric product) and solves.",
 ]
 
 
 def _counts(contest: Contest) -> list[str]:
     return [
-        "- **Bare products** are only the matrix products of our solver:",
-        f"  {contest.passes:.1f} passes over the rows and {contest.rebuilds:.2f} Gram matrices per solve.",
+        "- **Bare products** are only the matrix products of our solver, without the solver itself: on",
+        f"  average {contest.passes:.1f} passes over the rows and {contest.rebuilds:.2f} Gram matrices per",
+        "  solve.",
     ]
 
 
@@ -109,10 +110,10 @@ def _scaling_section(costs: dict[str, list[Cost]]) -> list[str]:
     lines = [
         "## How the cost grows",
         "",
-        f"The graph is a ring. There are {REPEATS} repeats, and C is a fifth of a site's rows. Rows are",
-        "Adult-shaped, except where the number of features grows: there each row has 14 random",
-        "entries (5 if there are 10 features). The column 'data' is the size of the rows; the column",
-        "'beyond' is the largest memory that a run uses in addition.",
+        f"The graph is a ring. There are {REPEATS} repeats, and C is a fifth of a site's rows. Rows are made",
+        "up and have as many nonzero entries as those of Adult. Where the number of features grows, each row",
+        "has 14 random entries (5 if there are 10 features). The column 'data' is the size of the rows; the",
+        "column 'beyond' is the largest memory that a run uses in addition.",
         "",
     ]
     for axis, line in costs.items():

@@ -67,7 +67,7 @@ def aims(found: Found) -> str:
     for epsilon in most:
         shared = [data for data in found.common(list(TITLES), (own, other), epsilon) if data != "default"]
         cells.append(_ratio(found, shared, own, other, epsilon, None))
-    rows.append(["the first line without Default", *cells])
+    rows.append(["the first row, without the table Default", *cells])
     return table(["sums of excess losses, 20 sites, at ε =", *[f"{e:g}" for e in found.budgets]], rows)
 
 
@@ -77,11 +77,10 @@ def _ratio(
     above, below = found.excess(shared, own, epsilon), found.excess(shared, other, epsilon)
     if not shared or above is None or below is None:
         return ""
-    text = f"{above / below:.2f}" if below > 0 else f"{above:.3f} for {below:.3f}"
-    if aim is None:
-        return text
-    met = above <= aim * below if below > 0 else above <= below
-    return f"{text} (aim {aim:g}{'' if met else ', missed'})"
+    met = aim is None or (above <= aim * below if below > 0 else above <= below)
+    digits = 2 if met or below <= 0 or aim is None or round(above / below, 2) > aim else 3
+    text = f"{above / below:.{digits}f}" if below > 0 else f"{above:.3f} and {below:.3f}"
+    return text if aim is None else f"{text} (aim {aim:g}{'' if met else ', missed'})"
 
 
 def joined(found: Found) -> str:

@@ -89,11 +89,12 @@ def _standing(found: Found) -> str:
             error = math.hypot(own.loss_std / own.seeds**0.5, best.loss_std / best.seeds**0.5)
             gap = own.loss - best.loss
             counts["level" if abs(gap) <= 2 * error else "behind" if gap > 0 else "ahead"] += 1
-    text = ", ".join(f"{word} in {count}" for word, count in counts.items() if count)
+    text = " and ".join(f"{word} in {count}" for word, count in counts.items() if count)
     return (
-        "We compare masked descent, never tuned, with one curious site, to the best other decentralised "
-        f"method of each case, tuned on the test rows. Masked descent is {text} of {sum(counts.values())} "
-        "cases. Level means: within two standard errors of the difference."
+        "A case is a table and a number of sites. In each case we compare masked descent with the best other "
+        "decentralised method. Masked descent protects against one curious site and was never tuned; the "
+        f"other methods were tuned on the test rows. Masked descent is {text} of {sum(counts.values())} "
+        "cases. *Level* means that the difference is within two standard errors."
     )
 
 

@@ -68,7 +68,7 @@ def _ahead(found: Found, titles: Mapping[str, str]) -> str:
     known = [data for data in titles if found.at(data, MAPPED, 1.0) is not None]
     ahead = [data for data in known if _loss(found, data, MAPPED) < found.base(data).loss]
     behind = [titles[data] for data in known if data not in ahead]
-    rest = f"; not on {', '.join(behind)}" if behind else ""
+    rest = f" (not on {', '.join(behind)})" if behind else ""
     both = found.common(known, (EBM,), 1.0)
     trees = sum(_loss(found, data, MAPPED) < _loss(found, data, EBM) for data in both)
     return (
@@ -90,10 +90,15 @@ def _harm(found: Found, titles: Mapping[str, str]) -> str:
             gap, cells = mapped.loss - linear.loss, cells + 1
             better, worse = better + (gap < -2 * error), worse + (gap > 2 * error and gap > 1e-9)
             worst = max(worst, (gap, f"{title} at epsilon {epsilon:g}"))
-    most = f"at worst by {worst[0]:.4f} ({worst[1]})" if worst[0] > 0 else "never by a visible amount"
+    most = (
+        f"The map increases the loss by at most {worst[0]:.4f} ({worst[1]})."
+        if worst[0] > 0
+        else "The map never increases the loss."
+    )
     return (
-        f"In {cells} combinations of table and budget, the map that the default rule chooses is better than "
-        f"no map in {better} and worse in {worse} by more than two standard errors; {most}."
+        f"In {cells} combinations of table and budget we compared the map of the default rule with no map. "
+        f"The map is better than no map in {better} and worse in {worse} of them, by more than two standard "
+        f"errors. {most}"
     )
 
 
