@@ -126,7 +126,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _refuse_processes(event: str, arguments: Any) -> None:
-    fonts = event == "subprocess.Popen" and "fc-list" in arguments[1]  # matplotlib's first start in a new home
+    fonts = event == "subprocess.Popen" and "fc-list" in arguments[1]  # for matplotlib in a new home
     if event in STARTS and _without_processes and not fonts:
         pytest.fail(f"{_without_processes[0]} starts a process: mark it with @pytest.mark.process.")
 

@@ -64,7 +64,7 @@ def test_a_plan_is_shown_with_its_price(capsys: pytest.CaptureFixture[str]) -> N
         (["--samples", "1,2"], "one entry per site"),
         (["--epsilon", "-1"], "above 0"),
         (["--C", "1e6"], "must not exceed"),
-        (["--delta", "0", "--noise", "gaussian"], "never pure"),
+        (["--delta", "0", "--noise", "gaussian"], "never gives pure epsilon-DP"),
     ],
 )
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:

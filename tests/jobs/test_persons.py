@@ -63,5 +63,5 @@ def test_a_row_without_a_persons_id_is_refused(tmp_path):
 @pytest.mark.parametrize("column", ["again", "age"])
 def test_person_column_is_neither_feature_nor_target(tmp_path, column):
     folder(tmp_path, JOB.replace('person = "patient"', f'person = "{column}"'))
-    with pytest.raises(ParameterError, match="`person` must be a separate column"):
+    with pytest.raises(ParameterError, match="`person` must name a column that is neither"):
         read_job(tmp_path / "job.toml")

@@ -76,7 +76,7 @@ def test_a_pure_budget() -> None:
     found = quick(epsilon=3.0, delta=0.0)
     assert found.certificate.run.noise == "norm"
     assert 0.99 * 3 < found.certificate.pure_epsilon <= 3.0
-    with pytest.raises(ParameterError, match="never pure"):
+    with pytest.raises(ParameterError, match="never gives pure epsilon-DP"):
         quick(delta=0.0, noise="gaussian")
 
 

@@ -165,7 +165,7 @@ def test_rows_over_the_norm_and_varying_constants_are_refused():
     long = [(2 * X, y) for X, y in make_sites(4)]
     with pytest.raises(DataError, match="norm at most 1"):
         simulate(tt.Problem(long, C=1.0, regularization=0.1))
-    with pytest.raises(DataError, match="must be the value of the last column in every row"):
+    with pytest.raises(DataError, match="must be the last entry of every row"):
         simulate(make_problem(), method=tt.MaskedDescent(constant=0.5))
 
 

@@ -59,7 +59,7 @@ LINES = {
     "`job.seed`: must be left out of the job",
     "does not contain this run, which was charged to it",
     "the ledger cannot be used",
-    "was not started: the sum of what was sent and received exceeds",
+    "was not started: the sum of the vectors sent and received so far exceeds",
     "the solver failed in round",
     "it uses version",
     "signed two frames that contradict each other",

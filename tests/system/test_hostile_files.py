@@ -205,7 +205,7 @@ def test_sign_refuses_a_name_that_no_site_can_have(tmp_path, capsys, name):
         == ExitCode.WRONG_FILES
     )
     (line,) = capsys.readouterr().err.splitlines()
-    assert "one name that a site can have" in line and line.isprintable()
+    assert "valid as the name of a site" in line and line.isprintable()
     assert not (tmp_path / "a.pem").exists()
 
 

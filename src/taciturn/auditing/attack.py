@@ -212,7 +212,9 @@ def run_attack(
 
 def _check_exact(tables: Tables) -> None:
     if tables.on_output:
-        raise ParameterError("`method` must release its minimisers without primal or output noise.")
+        raise ParameterError(
+            "`method` must send its minimisers without noise on them: leave out primal and output noise."
+        )
 
 
 def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:

@@ -233,7 +233,7 @@ class Job(Facts):
                 "`label.column` must not be among the columns of the schema: it is the column to learn"
             )
         if self.person is not None and self.person in (label.column, *columns):
-            raise ValueError("`person` must be a separate column with the person's id")
+            raise ValueError("`person` must name a column that is neither the label nor in the schema")
 
     @cached_property
     def names(self) -> tuple[str, ...]:

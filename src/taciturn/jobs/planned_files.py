@@ -31,7 +31,9 @@ def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path
     texts |= {f"{name}.toml": site_entries(found, i) for i, name in enumerate(names)}
     there = [name for name in texts if (folder / name).exists()]
     if there:
-        raise ParameterError(f"`--toml` must be a folder without {there[0]}; got {folder}.")
+        raise ParameterError(
+            f"`--toml` must be a folder without earlier files of a plan; {folder} already has {there[0]}."
+        )
     return [write_whole(folder / name, _HEAD + write_toml(entries)) for name, entries in texts.items()]
 
 

@@ -47,7 +47,9 @@ def evaluate_job(
     """
     job, folder = read_job(Path(path)), Path(path).parent
     if job.label.told is None:
-        raise ParameterError("`label.classes` must be given in the job: only classifiers are scored.")
+        raise ParameterError(
+            "`label` of the job must have `classes` or `positive`: only classifiers are scored."
+        )
     loaded = load_model(Path(model))
     tables = read_tables(job, job.files(folder), [*loaded[0].schema.names, job.label.column])
     y = targets(job.label, tables)

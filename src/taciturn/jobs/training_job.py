@@ -40,7 +40,7 @@ class OwnedJob(Job):
     def _check_owned(self) -> Self:
         if (k := first_repeated(site.database or Path(str(site.data)) for site in self.sites)) is not None:
             raise ValueError(
-                f"`sites.{k}.data` must differ from the data of all other sites: a record has one site"
+                f"`sites.{k}.data` must differ from the data of all other sites: each record is at one site"
             )
         for k, site in enumerate(self.sites):
             if site.csv is not None and not str(site.data).lower().endswith(".csv"):

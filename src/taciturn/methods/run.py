@@ -68,14 +68,14 @@ class Run:
         """
         if self.coordinates is not None:
             raise ParameterError(
-                "`average` gives no model of the original rows here: a run in whitened coordinates shortens "
-                "long rows. Use `run.decide(X)`."
+                "`average` has no meaning for a run in whitened coordinates: long rows are shortened, so "
+                "no single vector gives its scores. Use `run.decide(X)`."
             )
         if last == 1:
             return network_average(self.coef)
         if self.history is None or not 1 <= last <= len(self.history):
             raise ParameterError(
-                f"`last` must be 1, or up to the number of rounds of a run with `history=True`; got {last}."
+                f"`last` must be 1, or with `history=True` at most the number of rounds; got {last}."
             )
         return np.asarray(network_average(self.history[-last:]).mean(axis=0))
 
@@ -89,7 +89,7 @@ class Run:
 
         f = network_average(self.coef, weights)
         if np.ndim(X) != 2 or X.shape[1] != f.shape[1]:
-            raise DataError(f"`X` must have {f.shape[1]} columns, as the vectors of the run have entries.")
+            raise DataError(f"`X` must have {f.shape[1]} columns, one for each coefficient of the run.")
         z = np.asarray(X @ f.T).T
         for k, V in enumerate(() if self.coordinates is None else self.coordinates):
             z[k] *= whitened_factors(X, np.column_stack([V.T, np.zeros(len(V))]))

@@ -156,7 +156,9 @@ class WhitenedSite(UnmaskedSite):
     def _on_rows(self, totals: Totals) -> ADMMSite:
         """This site for the paper's rounds, on rows in the coordinates from these totals; kept for reuse."""
         if len(totals) < self.moments:
-            raise StateLost("this site lost the totals of the moments, and no member of the run sent them.")
+            raise StateLost(
+                "this site lost the sums that define its whitened coordinates, and no other site sent them."
+            )
         if totals not in self.made:
             node = self.node_at(self._public(totals).coordinates[0])
             self.made.clear()

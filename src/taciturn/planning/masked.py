@@ -95,7 +95,9 @@ def _method(request: PlanRequest) -> MaskedDescent:
             f"least one of the {sites - 1} other sites is honest; None assumes that all of them collude."
         )
     if request.budget.delta == 0:
-        raise ParameterError("`delta` must be above 0 for masked sums, which are never pure; got 0.")
+        raise ParameterError(
+            "`delta` must be above 0 for masked sums: their noise never gives pure epsilon-DP; got 0."
+        )
     if len(set(epsilon)) > 1:
         raise ParameterError("`epsilon` must be one number with `colluding`: all sites add the same noise.")
     delta, constant = request.budget.delta, request.constant

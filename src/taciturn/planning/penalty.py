@@ -267,7 +267,9 @@ def _noises(request: PlanRequest) -> tuple[str, ...]:
         )
     if delta == 0:
         if noise == "gaussian":
-            raise ParameterError("`noise` must be 'norm' for delta = 0; got 'gaussian', which is never pure.")
+            raise ParameterError(
+                "`noise` must be 'norm' for delta = 0: Gaussian noise never gives pure epsilon-DP."
+            )
         return ("norm",)
     if noise is not None:
         return (noise,)

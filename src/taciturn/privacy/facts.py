@@ -164,9 +164,13 @@ class RunFacts:
         alien = not whitened and (self.sums or {self.records, self.largest} != {None})
         if not self.mechanism.summed and (alien or self.attempts or self.connectivity is not None):
             names = "`sums`, `records`, `largest`, `attempts` and `connectivity`"
-            raise ParameterError(f"{names} belong to masked sums, not to {self.method!r}.")
+            raise ParameterError(
+                f"{names} must be left out for method {self.method!r}: they describe masked sums."
+            )
         if self.attempts and self.where == "process":
-            raise ParameterError("`attempts` belong to runs between sites; in one process no site leaves.")
+            raise ParameterError(
+                "`attempts` must be empty for a run in one process: only a site of a network can leave a run."
+            )
         if whitened and (self.outputs > 1 or self.data_norm != 1.0):
             raise ParameterError("`outputs` and `data_norm` must be 1 if `sums` has moments of the rows.")
         for name in ("colluding", "connectivity"):
@@ -200,10 +204,11 @@ class RunFacts:
     def _check_integers(self) -> None:
         """Raise unless releases of whole numbers have last noise, a grid that is a power of 2, and a clip."""
         if self.noise not in ("norm", "gaussian") or self.idealised:
-            raise ParameterError("`integers` needs noise on the output, or primal noise.")
+            raise ParameterError("`integers` needs output noise, or the method 'primal'.")
         if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
             raise ParameterError(
-                f"`grid` must be a power of 2 in a real run, with a `clip`; got {self.grid}, {self.clip}."
+                "`grid` must be a power of 2, and `clip` must be given, in a real run; "
+                f"got {self.grid} and {self.clip}."
             )
         if not self.clip / self.grid <= _STEPS:
             raise ParameterError(

@@ -30,10 +30,12 @@ def check_mark(mark: str) -> None:
         return
     numbers = not mark.startswith(_WEIGHTED) and any(sign.isnumeric() for sign in mark)
     if numbers or _CLAIM.search(mark):
-        raise ParameterError(f"`marks` must not look like a figure; got {mark!r}.")
+        raise ParameterError(
+            f"`marks` must not look like a stated cost: no numbers, no 'epsilon'; got {mark!r}."
+        )
 
 
 def check_name(name: str) -> None:
     """Raise if the name of a site looks like a figure, such as 'epsilon = 1'; 'delta' alone is allowed."""
     if _FIGURE.search(name):
-        raise ParameterError(f"`name` of a site must not look like a figure; got {name!r}.")
+        raise ParameterError(f"`name` of a site must not look like a stated cost; got {name!r}.")

@@ -43,7 +43,8 @@ def check_method(method: str, noise: str, stated: StatedCost | None) -> None:
     checks.choice("method", method, tuple(MECHANISMS))
     checks.choice("noise", noise, NOISES)
     if noise not in MECHANISMS[method].noises:
-        raise ParameterError(f"`noise` must fit method {method!r}; got {noise!r}.")
+        allowed = " or ".join(map(repr, MECHANISMS[method].noises))
+        raise ParameterError(f"`noise` must be {allowed} for method {method!r}; got {noise!r}.")
     if (noise == OWN) != (stated is not None):
         raise ParameterError(
             f"`stated` must be given for method 'own', and for no other method; got method {method!r}."

@@ -79,7 +79,9 @@ class CountWishes:
         if self.random_state is not None:
             checks.whole("random_state", self.random_state)
             if self.ledger is not None:
-                raise ParameterError("`ledger` must be None with a `random_state`: a seed protects nothing.")
+                raise ParameterError(
+                    "`ledger` must be None with a `random_state`: seeded noise protects no one."
+                )
         if not isinstance(self.engine, Engine):
             checks.choice("engine", self.engine, ("local", "ray"))
         if self.engine != "local" and self.random_state is None:

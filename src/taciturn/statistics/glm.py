@@ -240,7 +240,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         """
         wrong = [name for name in ("bounds", "outcome", "names") if getattr(self, name) is not None]
         if wrong:
-            raise ParameterError(f"`{wrong[0]}` must not be given with a formula: the schema has it.")
+            raise ParameterError(f"`{wrong[0]}` must not be given with a formula: the schema states it.")
         entry = {"kind": "glm", "formula": self.formula, "family": self.family, "link": self.link}
         lists = {"indicators": list(self.indicators), "periods": [float(end) for end in self.periods]}
         found = cast(Glm, read_question(entry | lists))

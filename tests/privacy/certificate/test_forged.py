@@ -178,10 +178,10 @@ def test_mark_is_shown_and_cannot_imitate_a_figure():
     for mark in (*known, "bounds taken from the data"):
         run_facts(simulated=False, where="" if mark == PLANNED else "process", marks=(mark,))
     for mark in (cut, weighted + "; epsilon = 0.1", "cost: 0.1", "½ of it", "ε is small", "delta"):
-        with pytest.raises(ParameterError, match="`marks` must not look like a figure"):
+        with pytest.raises(ParameterError, match="`marks` must not look like a stated cost"):
             run_facts(marks=(mark,))
     site_facts(name="delta")
-    with pytest.raises(ParameterError, match="`name` of a site must not look like a figure"):
+    with pytest.raises(ParameterError, match="`name` of a site must not look like a stated cost"):
         site_facts(name="Delta = 1e-9")
 
 

@@ -40,7 +40,7 @@ def test_charge_is_recorded_before_the_first_output_is_released() -> None:
 def test_an_output_with_other_numbers_is_not_covered() -> None:
     ledger = shared(2)
     ledger.charge(Charge(0, 1, 0.5, 3.0))
-    with pytest.raises(LedgerError, match="with fixed numbers"):
+    with pytest.raises(LedgerError, match="with the same settings"):
         ledger.charge(Charge(0, 1, 0.5, 9.0))
     ledger.charge(Charge(0, 1, 0.5, 3.0))
 

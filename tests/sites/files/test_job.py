@@ -136,7 +136,7 @@ def test_the_hash_does_not_move_between_versions():
         ({"C": 25.0}, "`C` must not exceed the samples of a, 24"),
         ({"grid": 0.3}, "whole multiple"),
         ({"delta": 1.0}, "`delta`"),
-        ({"dimension": None}, "either `dimension` or `schema`"),
+        ({"dimension": None}, "give either `dimension`, if rows are arrays, or `schema`"),
         ({"links": [["a", "b"]]}, "`links` must connect all sites.*c has no link"),
         ({"kind": "guess"}, "`kind`: must be 'train', .*; got 'guess'"),
         ({"format": 3}, "`format`: must be 2; got 3"),

@@ -169,8 +169,8 @@ def test_one_person_moves_a_sum_no_further_than_one_record_would(tmp_path):
             "one of `classes` and `positive`",
         ),
         ({"loss": {"kind": "smooth-hinge", "h": 0.5}}, "need method 'masked' and the loss 'logistic'"),
-        ({"person": "age"}, "`person` must be a separate column"),
-        ({"person": "colour"}, "`person` must be a separate column"),
+        ({"person": "age"}, "`person` must name a column that is neither"),
+        ({"person": "colour"}, "`person` must name a column that is neither"),
     ],
 )
 def test_contradictory_job_keys_are_refused(tmp_path, job, words):

@@ -84,7 +84,10 @@ def test_model_file_keeps_the_loss(tmp_path, loss, kind, name, value):
 def test_rows_of_another_shape_are_refused(written, tmp_path, capsys):
     np.savez(tmp_path / "new.npz", X=np.zeros((5, 3)))
     assert run(["predict", str(written), str(tmp_path / "new.npz")]) == 1
-    assert "the model has 4 features; X has shape (5, 3)" in capsys.readouterr().err
+    assert (
+        "X must have 4 columns, one for each feature of the model; got shape (5, 3)"
+        in capsys.readouterr().err
+    )
     (tmp_path / "new.npz").write_text("x0\n1\n")
     assert run(["predict", str(written), str(tmp_path / "new.npz")]) == 1
     assert "must be an .npz with arrays of numbers: X" in capsys.readouterr().err

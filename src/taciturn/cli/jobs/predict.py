@@ -88,7 +88,10 @@ def _array(model: ModelFile, path: Path) -> Any:
 
     (X,) = read_arrays(path, "X")
     if X.ndim != 2 or X.shape[1] != len(model.features):
-        raise DataError(f"{path}: the model has {len(model.features)} features; X has shape {X.shape}.")
+        raise DataError(
+            f"{path}: X must have {len(model.features)} columns, one for each feature of the model; "
+            f"got shape {X.shape}."
+        )
     return X
 
 

@@ -84,8 +84,8 @@ def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
     limit = history_limit(clip, b.shape[-1])
     if not np.all(np.linalg.norm(b, axis=-1).max(axis=-1) <= limit * np.asarray(m)):
         raise OutOfReach(
-            f"round {t} was not started: the sum of what was sent and received exceeds {limit:g}. Up to this "
-            "limit the solver cannot fail. No noise was drawn, and this round is not charged."
+            f"round {t} was not started: the sum of the vectors sent and received so far exceeds {limit:g}. "
+            "Up to this limit the solver cannot fail. No noise was drawn, and this round is not charged."
         )
 
 

@@ -151,5 +151,5 @@ def _check_constant(Z: Matrix, constant: float) -> None:
     sizes = np.linalg.norm(Z[away], axis=1) if isinstance(Z, np.ndarray) else norm(Z[away], axis=1)
     if np.any(sizes > 0):
         raise DataError(
-            f"`constant` = {constant:g} must be the value of the last column in every row that is not 0."
+            f"`constant` = {constant:g} must be the last entry of every row, except in rows of zeros."
         )

@@ -177,7 +177,7 @@ class ProgramHalf(PublicHalf):
             if wide > _WIDEST:
                 raise ParameterError(
                     f"`expression` of step {step.name!r} must have at most {_WIDEST:,} numbers for a row in "
-                    f"every part; one part has {wide:,}."
+                    f"each of its parts; one part has {wide:,}."
                 )
             if work > (most := max(_MOST_WORK / (self.units * len(self.plan)), 1000.0)):
                 raise ParameterError(

@@ -43,7 +43,9 @@ def ledger_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.IntegrityError as error:
-        raise LedgerError(f"the ledger refused the row ({error}); nothing may be released.") from error
+        raise LedgerError(
+            f"the ledger did not accept the charge ({error}); nothing may be released."
+        ) from error
     except sqlite3.Error as error:
         raise LedgerError(
             f"the ledger cannot be used: {error}; without it nothing may be released."

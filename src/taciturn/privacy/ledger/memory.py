@@ -171,7 +171,7 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
     odd = [entry.name for entry in facts if bool(entry.dual_step) == summed]
     if odd:
         needs = "must be left out with masked sums" if summed else "must be given"
-        raise ParameterError(f"`dual_step` {needs}; check {odd[0]}.")
+        raise ParameterError(f"`dual_step` of {odd[0]} {needs}.")
     if run.sums:
         _check_total(run, [entry.samples for entry in facts])
     return facts

@@ -64,7 +64,7 @@ class SharedLedger:
                 if not left or paid._replace(aborted=False) != charge._replace(aborted=False):
                     raise LedgerError(
                         f"round {charge.t} of site {charge.site} was charged for {self.run.outputs} outputs "
-                        "with fixed numbers; nothing more may be released in this round."
+                        "with the same settings; nothing more may be released in this round."
                     )
             new = np.array([known is None for known in found])
             if new.any():

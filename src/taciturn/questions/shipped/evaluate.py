@@ -84,7 +84,9 @@ class Evaluate(CountsQuestion):
         if public.label is None:
             raise ParameterError("`label` must be given in the job: predictions are compared with the label.")
         if (model.classes is None) != (public.label.told is None):
-            raise ParameterError("`label` must be of the type that the model predicts: class, or number.")
+            raise ParameterError(
+                "`label` must have `classes` or `positive` if the model predicts classes, and neither if not."
+            )
         if (model.classes is None) != (self.range is not None):
             raise ParameterError(
                 "`range` of the target must be given for a regression, and left out for a classifier."

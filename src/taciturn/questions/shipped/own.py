@@ -116,7 +116,9 @@ class AskProgram(ProgramQuestion):
     def program(self) -> Program:
         private = load_program(self.name, self.sha256, self.settings).private if self.installed else None
         if self.installed and private is None:
-            raise ParameterError(f"`installed` must be left out: {self.name} has no private half in Python.")
+            raise ParameterError(
+                f"`installed` must be left out: {self.name} has no function `private`, only expressions."
+            )
         return ProgramApart(self.name, self.sha256, self.settings, private)
 
     def marks(self, public: PublicTable) -> tuple[str, ...]:

@@ -64,7 +64,10 @@ def _connect(address: str, options: dict[str, Any]) -> None:
             raise _unreachable(address) from error
     if local and context.address_info["node_ip_address"] != LOOPBACK:
         ray.shutdown()
-        raise WorkerLost("Ray left the loopback address; start a cluster yourself and give its `address`.")
+        raise WorkerLost(
+            "Ray did not stay on 127.0.0.1, so other machines could connect to it. "
+            "Start a cluster yourself and give its `address`."
+        )
 
 
 def _check_reachable(address: str) -> None:

@@ -83,11 +83,13 @@ class NetworkJob(Job):
         for i, j in self.graph.edges if self.relay is None else ():
             if self.sites[i].endpoint is None and self.sites[j].endpoint is None:
                 pair = f"neither {self.names[i]} nor {self.names[j]}"
-                raise ValueError(f"`links`: {pair} has an endpoint, and the job has no relay")
+                raise ValueError(
+                    f"`links`: {pair} has an endpoint; give one of them an `endpoint`, or add a `relay`"
+                )
         if self.kind != TRAIN:
             return self._check_questions()
         if (self.width is None) == (self.table is None):
-            raise ValueError("give either `dimension` or `schema`")
+            raise ValueError("give either `dimension`, if rows are arrays, or `schema`, if rows are tables")
         if self.label is not None and "scale" in self.label.model_fields_set:
             raise ValueError(f"`label.scale` {_TRAIN}: in a network the loss sets the scale of the targets")
         if self.several and not (_methods()[self.method].several and self.loss.name == "logistic"):
@@ -96,7 +98,7 @@ class NetworkJob(Job):
             key = "intercept" if self.intercept else "missing"
             raise ValueError(f"`{key}` needs a `schema`; with `dimension`, the arrays are used as they are")
         if self.dimension > _WIDEST:
-            raise ValueError(f"`schema` must make at most {_WIDEST} features; it makes {self.dimension}")
+            raise ValueError(f"`schema` must give at most {_WIDEST} features; it gives {self.dimension}")
         self._check_method()
         self._check_quorum()
         for site in self.sites:
@@ -146,7 +148,7 @@ class NetworkJob(Job):
         from ...questions.question import PublicTable, Spending
 
         if self.kind == TRAIN or self.epsilon is None:
-            raise SiteError(f"the job {self.name} learns a model; it asks no questions.")
+            raise SiteError(f"the job {self.name} is of kind 'train', and asks no questions.")
         schema = None if self.table is None else self.schema_
         public = PublicTable(
             schema, self.label, self.names, self._folder, self.width, self.person is not None
@@ -208,7 +210,7 @@ class NetworkJob(Job):
     def sums(self) -> SumTables:
         """The job's sums and their noise. They follow from public facts, so they are equal at every site."""
         if self.settings.sums is None:
-            raise SiteError(f"the job {self.name} has no settings of method 'masked'.")
+            raise SiteError(f"the job {self.name} uses no masked sums: its method is {self.method!r}.")
         return self.settings.sums
 
     @cached_property

@@ -103,7 +103,9 @@ def read_request(path: Path) -> Request:
     asked, hosts = _parse_request(text, f"{path}: ")
     names, key = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME), asked.public_key()
     if len(names) != 1 or not re.fullmatch(NAME, str(names[0].value)):
-        raise SiteError(f"{path}: must ask for one name that a site can have; got {names!r}.")
+        raise SiteError(
+            f"{path}: must ask for one name, which is valid as the name of a site; got {names!r}."
+        )
     if not isinstance(key, Ed25519PublicKey):
         raise SiteError(f"{path}: must contain an Ed25519 key, which signs the frames.")
     if len(list(hosts)) > MOST_HOSTS:

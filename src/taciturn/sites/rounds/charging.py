@@ -34,8 +34,8 @@ def _check_rehearsal(ready: PreparedSite) -> None:
     forecast, budget = ready.forecast(), ready.budget.epsilon
     if forecast.epsilon > budget:
         raise BudgetExceeded(
-            f"all {ready.run.rounds} rounds would cost epsilon {format_cost(forecast.epsilon)}, and the "
-            f"budget is {format_given(budget)}; no noise was drawn and nothing was charged."
+            f"all {ready.run.rounds} rounds would cost epsilon {format_cost(forecast.epsilon)}, but the "
+            f"budget in site.toml is {format_given(budget)}; no noise was drawn and nothing was charged."
         )
 
 

@@ -105,7 +105,7 @@ def run_site(
     site, account = ready.site, open_account(ready.site)
     if newest and ready.prepared.padded:
         raise ParameterError(
-            "`--newest-state` has no effect on a masked job: no mask covers two messages; leave it out."
+            "`--newest-state` must be left out for a masked job: such a job continues safely from any state."
         )
     absent = None if without is None else check_absent(site, without)
     admit(ready, account)

@@ -66,7 +66,9 @@ def check_absent(site: Site, absent: frozenset[str]) -> frozenset[int]:
             raise ParameterError(f"`--without` must name another site of the job; got {name!r}.")
     left = [i for i, name in enumerate(names) if name not in absent]
     if not nx.is_connected(site.job.graph.to_networkx().subgraph(left)):
-        raise ParameterError(f"without {', '.join(sorted(absent))} the remaining sites are not connected.")
+        raise ParameterError(
+            f"`--without` {', '.join(sorted(absent))}: the remaining sites are not connected."
+        )
     return frozenset(names.index(name) for name in absent)
 
 
