@@ -103,7 +103,7 @@ def test_starter_files_are_valid_as_written(tmp_path, colluding, capsys) -> None
         assert [entry.samples for entry in site.job.sites] == [900, 1000, 1100]
     capsys.readouterr()
     assert run([*small, *colluding, "--toml", str(tmp_path / "out")]) == 1
-    assert "must be a folder without train.toml" in capsys.readouterr().err
+    assert "already has train.toml" in capsys.readouterr().err
 
 
 def test_a_loss_has_the_loss_without_privacy_beside_it(capsys) -> None:
