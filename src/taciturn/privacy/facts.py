@@ -27,10 +27,9 @@ from .sums import AttemptFacts, SumFacts, SumTerms, check_moments, check_sums
 UNITS = ("record", "person")
 STARTS = ("zeros", "random")
 PLACES = ("process", "folders", "network")
-"""Where the rows of a real run were: all in one process; on one machine, in one folder for each site, which
-a separate process reads; or on one machine per site, as far as the network addresses show."""
-_MOST_ORDER = 1e5
-_LONGEST = 300
+"""Where the rows of a real run were: in one process; in folders on one machine, one process each; or on one
+machine per site, as far as the network addresses show."""
+_MOST_ORDER, _LONGEST = 1e5, 300
 _STEPS = 2.0**52  # floats represent every whole number up to this one
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
 PERSON = (
@@ -51,30 +50,26 @@ class RunFacts:
     loss : the loss with its bounds on slope and curvature.
     sites, rounds, dimension : N, the planned T, and d.
     C, regularization : the weight of the loss and rho.
-    regularized : False if any coordinate, such as an intercept, is not regularised. Then the strong
-        convexity m of a site's objective is 2 eta V, otherwise rho / N + 2 eta V.
+    regularized : False if any coordinate, such as an intercept, is not regularised: then m = 2 eta V.
     data_norm : X, the public bound on ||x||.
     output_noise : kind of noise added to the minimiser before its release; None if idealised or "primal".
     tol : how far a solved vector may be from the exact minimiser, ||gradient|| / m, rounding errors included.
     grid, clip : step of the grid that releases are rounded to; bound on entries sent and received; or None.
-    integers : whether the noise added last was drawn exactly, as whole grid steps: discrete Gaussian noise of
-        the charged scale or, for norm noise, discrete Laplace noise of scale sqrt(d) / rate. Then `tol`
-        covers rounding errors of the noise added before, and `delta` failures of drawing that in floats.
+    integers : whether the last noise was drawn exactly, as whole grid steps: discrete Gaussian or, for norm
+        noise, discrete Laplace of scale sqrt(d) / rate. `tol` then covers rounding of the noise before it.
     simulated : True if the noise can be reproduced from a seed.
     where : where the rows were, one of `PLACES`; set automatically for a simulated or planned run.
-    outputs : the number of models trained at once (K for one-vs-rest); each model has one release per round.
+    outputs : the number of models (K for one-vs-rest); each has one release per round.
     start : how f(0), the model before round 1, was made; it must not depend on the data.
-    marks : warnings for the reader, e.g. "bounds taken from the data", or `PLANNED` if there was no run.
-    sums : for masked sums: what each site sends, one entry per round. For "penalty": the moments of the rows
-        that define whitened coordinates, in the first rounds; each site's own noise protects its records.
-    records, largest : for sums: the public, fixed number of records in the whole network (None with unit
-        "person"), and the largest number of rows at one site. They determine the bounds of a sum.
+    marks : warnings, e.g. "bounds taken from the data", or `PLANNED` if there was no run.
+    sums : for masked sums: what each site sends, one entry per round. For "penalty": the moments of the rows.
+    records, largest : for sums: the fixed number of records (None for persons); most rows at one site.
     colluding : how many of the sites that do not hold a record may collude with the observer; None: all of
         them. Only masked sums depend on it.
     connectivity : the fewest sites whose removal may disconnect the mask graph; None: all pairs share masks.
     attempts : the attempts of a masked run that some sites left; then `sums` has one entry per release.
-    unit : what the guarantee protects: one "record", or one "person" with all their rows. A person's rows are
-        weighted so that they count at most as one row, and `samples` is the number of persons at a site.
+    unit : what is protected: one "record", or one "person", whose rows together weigh at most as one row.
+        With "person", `samples` is the number of persons at a site.
     persons : the public, fixed number of persons in the whole network; for unit "person" only.
     rows_per_person : a public bound on the rows of one person, or None. Only norm noise needs it.
     sites_per_person : the most sites that hold rows of one person; above 1 for masked sums only.

@@ -32,7 +32,7 @@ RESULT_FORMAT = "taciturn-result/1"
 class Asking:
     """The questions of one job. One run on the same tables answers all of them.
 
-    public : what everybody knows about the tables, such as their schema.
+    public : public facts about the tables, such as their schema.
     spending : the privacy budget of the whole job.
     """
 
