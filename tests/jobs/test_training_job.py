@@ -63,7 +63,7 @@ def test_links_name_the_sites_in_any_order(tmp_path):
             "epsilon = 1.0",
             'epsilon = 1.0\ncolluding = 1\nnoise = "norm"',
             9,
-            "`noise` must be left out with `colluding`",
+            "`noise` belongs to method 'penalty', but the method of this job is 'masked'",
         ),
         ("[schema]", "rounds = 0\n[schema]", 25, "`sites.1.rounds`: is not a known key"),
         ('graph = "complete"', 'links = [["north", "east"]]', 10, "`links` must be pairs"),

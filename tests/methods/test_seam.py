@@ -82,10 +82,6 @@ TEXTS = {
 """Functions that word a certificate or its figures: a text may say which method it is about."""
 ASKED = {
     "auditing/whitened_audit.py: prepared": "an audit of whitened runs refuses any other",
-    "jobfile/job_format.py: _check_asked": "a question is a sum, and sums are masked",
-    "jobfile/job_format.py: _check_parts": "a job has `colluding` where it is masked, and only there",
-    "paper/figures/build.py: _method": "a figure's file names the method of a curve",
-    "paper/figures/spec.py: _complete": "a figure's file names the method of a curve",
 }
 """Functions that ask which method it is, and why. No entry may be added: answer through the method.
 

@@ -59,6 +59,12 @@ def test_every_kind_of_question_has_a_name_in_the_job_format():
         ({"kind": "describe", "survival": {}}, "`survival`"),
         ({"kind": "describe", "rounds": 3}, "`rounds` belongs to kind 'train'"),
         ({"kind": "describe", "loss": "logistic"}, "`loss` belongs to kind 'train'"),
+        ({"kind": "describe", "encoding": {"curves": 5}}, "`encoding` belongs to kind 'train'"),
+        ({"kind": "describe", "graph": "ring", "links": [["a", "b"]]}, "`graph` must be left out if `links`"),
+        (
+            {"kind": "describe", "label": {"column": "y", "positive": "a", "classes": ["a", "b"]}},
+            "`label` must have one of `classes` and `positive`",
+        ),
         ({"kind": "describe", "clip": 1.0}, "`clip` must be left out"),
         ({"kind": "describe", "questions": [{"kind": "describe"}]}, "`questions` belong to kind 'several'"),
         ({"kind": "several"}, "`questions` must contain at least one"),

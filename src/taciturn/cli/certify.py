@@ -223,18 +223,18 @@ _MAKERS = {"masked": _masked}
 
 def _method(given: dict[str, Any]) -> Method:
     """The method that the options describe."""
-    from ..methods.admm.perturbations import MADMM, DualPerturbation, PenaltyPerturbation, PrimalPerturbation
+    from ..methods.admm.perturbations import METHODS
 
-    eta, theta = _schedule(given, "penalty"), given.get("dual_step", given["penalty"])
     noise, output = _noise(given, "rate", "std"), _noise(given, "output_rate", "output_std")
-    if noise is None:
-        return MADMM(eta, theta)
-    match given.get("method"):
-        case "dual":
-            return DualPerturbation(given["penalty"], noise, output_noise=output)
-        case "primal":
-            return PrimalPerturbation(eta, noise, theta, output_noise=output)
-    return PenaltyPerturbation(eta, theta, noise, output_noise=output)
+    kind = METHODS["madmm" if noise is None else given.get("method", "penalty")]
+    settings = {
+        "penalty": given["penalty"] if kind.constant else _schedule(given, "penalty"),
+        "dual_step": given.get("dual_step", given["penalty"]),
+        "noise": noise,
+        "output_noise": output,
+    }
+    made: Method = kind(**{name: settings[name] for name in kind.settings() if name in settings})
+    return made
 
 
 def _noise(given: dict[str, Any], rate: str, std: str) -> NormNoise | GaussianNoise | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from ..core.errors import GraphError, ParameterError
 from ..core.toml import Facts
 from ..graph import Graph
+from ..methods.job_methods import JOB_METHODS, misplaced_key, usual_method
 from ..objective.losses import Logistic
 from .toml_fields import LISTED, LossField
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:  # tables import scikit-learn, which a site with arrays does n
 
 FORMAT = 2
 TRAIN, SEVERAL = "train", "several"
-KINDS = (TRAIN, "describe", "evaluate", "survival", "correlations", "glm", "program", SEVERAL)
+Kind = Literal["train", "describe", "evaluate", "survival", "correlations", "glm", "program", "several"]
+KINDS: tuple[str, ...] = get_args(Kind)
 """The kinds of jobs. All except "train" are questions; "several" lists its questions in `[[questions]]`."""
 OLDER: dict[Any, dict[str, Any]] = {"taciturn-training/1": {}, "taciturn-job/1": {"intercept": False}}
 """Older formats that are still read, each with its own defaults for keys that a file leaves out."""
@@ -36,6 +38,7 @@ _OF_MODELS = (
     "regularization",
     "intercept",
     "missing",
+    "encoding",
     "noise",
     "effort",
     "whiten",
@@ -44,6 +47,10 @@ _FIXED = {"rounds": 1, "C": 1.0, "regularization": 1.0, "intercept": False}
 """Values that a job of questions has for the keys of a model; the sums decide the real number of rounds."""
 
 Text = Annotated[str, Field(min_length=1)]
+if TYPE_CHECKING:
+    MethodName = str
+else:
+    MethodName = Literal[tuple(JOB_METHODS)]
 
 
 class JobSite(Facts):
@@ -120,7 +127,7 @@ class Job(Facts):
     """
 
     format: Literal[2]
-    kind: Literal["train", "describe", "evaluate", "survival", "correlations", "glm", "program", "several"]
+    kind: Kind
     questions: Annotated[tuple[dict[str, Any], ...], LISTED] = Field(default=(), max_length=200)
     name: Text
     epsilon: float | None = Field(default=None, gt=0)
@@ -129,7 +136,7 @@ class Job(Facts):
     colluding: int | None = Field(default=None, ge=0)
     unit: Literal["record", "person"] = "record"
     person: Text | None = None
-    method: Literal["penalty", "masked"] = "penalty"
+    method: MethodName = "penalty"
     whiten: float | None = Field(default=None, gt=0, le=1e3)
     loss: LossField = Logistic()
     rounds: int | None = Field(default=None, ge=1)
@@ -163,7 +170,8 @@ class Job(Facts):
         found.setdefault("unit", "record" if found.get("person") is None else "person")
         asked = found.get("kind") in KINDS and found["kind"] != TRAIN
         found = _with_questions(found) if asked else found
-        found.setdefault("method", "masked" if asked or found.get("colluding") is not None else "penalty")
+        given = [key for key, value in found.items() if value is not None]
+        found.setdefault("method", usual_method(given, asked=asked))
         return found
 
     @field_validator("table")
@@ -182,43 +190,38 @@ class Job(Facts):
             raise ValueError(
                 "`person` (the column with the person's id) and `unit` = 'person' belong together"
             )
-        if self.kind != TRAIN:
-            return self._check_asked()
-        if self.questions:
-            raise ValueError("`questions` belong to kind 'several'")
-        if (self.method == "masked") != (self.colluding is not None):
-            must = "must be given:" if self.method == "masked" else "belongs to method 'masked', but"
-            raise ValueError(f"`colluding` {must} the method of this job is {self.method!r}")
-        if self.whiten is not None and self.method != "penalty":
-            raise ValueError("`whiten` belongs to method 'penalty': masked jobs whiten by themselves")
-        if (self.table is None) != (self.label is None):
-            raise ValueError("`schema` and `label`, the column to learn, must be given together")
+        if self.links is not None and "family" in self.model_fields_set:
+            raise ValueError("`graph` must be left out if `links` lists the links")
         if self.label is not None:
             self._check_label(self.label)
+        if self.kind == TRAIN:
+            self._check_training()
+        elif not JOB_METHODS[self.method].answers:
+            able = " or ".join(repr(name) for name, method in JOB_METHODS.items() if method.answers)
+            raise ValueError(f"`method` must be {able} for kind {self.kind!r}: questions are sums")
+        elif not self.questions:
+            raise ValueError("`questions` must contain at least one question for kind 'several'")
+        self.linked(self.names)
+        return self
+
+    def _check_training(self) -> None:
+        """Check a job that learns a model: the keys of its method, and that no key lacks another."""
+        if self.questions:
+            raise ValueError("`questions` belong to kind 'several'")
+        given = [key for key in self.model_fields_set if getattr(self, key) is not None]
+        if (wrong := misplaced_key(self.method, given)) is not None:
+            raise ValueError(wrong)
+        if (self.table is None) != (self.label is None):
+            raise ValueError("`schema` and `label`, the column to learn, must be given together")
         if self.encoding is not None and self.table is None:
             raise ValueError(
                 "`encoding` needs a `schema`: an encoding turns numeric columns of the schema into curves"
             )
-        if self.links is not None and "family" in self.model_fields_set:
-            raise ValueError("`graph` must be left out if `links` lists the links")
-        self.linked(self.names)
-        return self
-
-    def _check_asked(self) -> Self:
-        """Check a job of questions: it is masked, has a question, and its label is not in the schema."""
-        if self.method != "masked":
-            raise ValueError(f"`method` must be 'masked' for kind {self.kind!r}: questions are sums")
-        if not self.questions:
-            raise ValueError("`questions` must contain at least one question for kind 'several'")
-        if self.label is not None and self.label.column in (() if self.table is None else self.schema_.names):
-            raise ValueError("`label.column` must not be among the columns of the schema")
-        self.linked(self.names)
-        return self
 
     def _check_label(self, label: Label) -> None:
-        """Check that classifiers have classes, that regressions have none, and that the columns differ."""
+        """Check that only a classifier has classes, or one positive class, and that the columns differ."""
         told = (label.classes is not None) + (label.positive is not None)
-        if told != (self.loss.kind != "regression"):
+        if told > 1 or (self.kind == TRAIN and told != (self.loss.kind != "regression")):
             raise ValueError(
                 "`label` must have one of `classes` and `positive` for a classifier, "
                 "and neither for a regression"
@@ -227,12 +230,12 @@ class Job(Facts):
             raise ValueError("`label.scale` belongs to a regression; leave it out of a classifier's job")
         if label.classes is not None and len(set(label.classes)) < len(label.classes):
             raise ValueError("`label.classes` must not list a class twice")
-        columns = self.schema_.names
+        columns = () if self.table is None else self.schema_.names
         if label.column in columns:
             raise ValueError(
                 "`label.column` must not be among the columns of the schema: it is the column to learn"
             )
-        if self.person is not None and self.person in (label.column, *columns):
+        if self.kind == TRAIN and self.person is not None and self.person in (label.column, *columns):
             raise ValueError("`person` must name a column that is neither the label nor in the schema")
 
     @cached_property

@@ -91,8 +91,6 @@ class TrainingJob(OwnedJob):
             raise ValueError(f"`kind` must be 'train'; use `taciturn ask` for jobs of kind {self.kind!r}")
         if self.rounds is not None and self.max_rounds is not None:
             raise ValueError("`max_rounds` must be left out if `rounds` is given")
-        for name in {"noise", "effort"} & self.model_fields_set if self.colluding is not None else ():
-            raise ValueError(f"`{name}` must be left out with `colluding`: it is for method 'penalty'")
         return self
 
     def network(self) -> str | Graph:

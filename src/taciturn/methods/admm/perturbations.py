@@ -15,8 +15,8 @@ otherwise.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, ClassVar
 
 from ...core import checks
 from ...core.errors import ParameterError
@@ -37,7 +37,21 @@ _REAL_TOL = 1e-9
 
 
 class ADMMMethod(ABC):
-    """The base class of ADMM and its perturbations. It prepares a run from the method and public facts."""
+    """The base class of ADMM and its perturbations. It prepares a run from the method and public facts.
+
+    constant : whether the penalty is one number, and not a schedule.
+    """
+
+    constant: ClassVar[bool] = False
+
+    @classmethod
+    def settings(cls) -> dict[str, bool]:
+        """For each setting of this method, whether it must be given.
+
+        >>> DualPerturbation.settings()["penalty"], PrimalPerturbation.settings()["dual_step"]
+        (True, False)
+        """
+        return {entry.name: entry.default is MISSING for entry in fields(cls)}  # type: ignore[arg-type]
 
     @abstractmethod
     def tables(self, sites: int, rounds: int) -> Tables:
@@ -80,6 +94,7 @@ class ADMM(ADMMMethod):
     """
 
     penalty: float
+    constant = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "penalty", checks.positive("penalty", self.penalty))
@@ -185,6 +200,7 @@ class DualPerturbation(Release):
 
     penalty: float
     noise: Noise
+    constant = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -213,6 +229,16 @@ class PrimalPerturbation(Release):
     def tables(self, sites: int, rounds: int) -> Tables:
         theta = self.penalty if self.dual_step is None else self.dual_step
         return _tables("primal", sites, rounds, self.penalty, theta, self.noise, self)
+
+
+METHODS: dict[str, Any] = {
+    "admm": ADMM,
+    "madmm": MADMM,
+    "penalty": PenaltyPerturbation,
+    "dual": DualPerturbation,
+    "primal": PrimalPerturbation,
+}
+"""The class of each method, by the name that the files of figures and `taciturn certify` have for it."""
 
 
 def _tables(

@@ -27,14 +27,7 @@ from ...data.tables.dealing import deal_evenly, deal_unevenly
 from ...data.tables.encoder import BoundedEncoder
 from ...data.tables.table_files import read_table
 from ...graph import Graph
-from ...methods.admm.perturbations import (
-    ADMM,
-    MADMM,
-    DualPerturbation,
-    Method,
-    PenaltyPerturbation,
-    PrimalPerturbation,
-)
+from ...methods.admm.perturbations import METHODS, Method
 from ...objective.losses import Logistic
 from ...objective.problem import Problem
 from ...privacy.certificate.certificate import Certificate
@@ -181,14 +174,8 @@ def build_method(
 
 
 def _method(curve: spec.FigureCurve, noise: Any) -> Method:
-    penalty, step = curve.penalty, curve.dual_step or curve.penalty
-    match curve.method:
-        case "admm":
-            return ADMM(penalty(1))
-        case "madmm":
-            return MADMM(penalty, step)
-        case "dual":
-            return DualPerturbation(penalty(1), noise)
-        case "primal":
-            return PrimalPerturbation(penalty, noise)
-    return PenaltyPerturbation(penalty, step, noise)
+    kind = METHODS[curve.method]
+    penalty = curve.penalty(1) if kind.constant else curve.penalty
+    stated = {"penalty": penalty, "dual_step": curve.dual_step, "noise": noise}
+    made: Method = kind(**{name: value for name, value in stated.items() if value is not None})
+    return made

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from ...data.tables.schema import Schema
 from ...jobfile.toml_fields import NoiseField, ScheduleField, SchedulesField
+from ...methods.admm.perturbations import METHODS
 from ...schedules import Constant
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -18,6 +19,10 @@ Fraction = Annotated[float, Field(gt=0, lt=1)]
 Word = Annotated[str, Field(min_length=1)]
 Colour = Annotated[str, Field(pattern="^#[0-9A-Fa-f]{6}$")]
 FileStem = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
+if TYPE_CHECKING:
+    MethodName = str
+else:
+    MethodName = Literal[tuple(METHODS)]
 
 
 def public_schema(columns: Mapping[str, Any]) -> Schema:
@@ -152,7 +157,7 @@ class FigureCurve(FigureTable):
 
     name: Word
     label: Word
-    method: Literal["admm", "madmm", "penalty", "dual", "primal"]
+    method: MethodName
     panel: str = ""
     penalty: SchedulesField
     dual_step: SchedulesField | None = None
@@ -165,17 +170,13 @@ class FigureCurve(FigureTable):
 
     @model_validator(mode="after")
     def _complete(self) -> FigureCurve:
-        private = self.method in ("penalty", "dual", "primal")
-        if private != (self.noise is not None):
-            raise ValueError(f"`noise` must {'' if private else 'not '}be given for {self.method}")
-        if self.method in ("madmm", "penalty") and self.dual_step is None:
-            raise ValueError(f"`dual_step` must be given for {self.method}")
-        if self.method in ("admm", "dual") and not isinstance(self.penalty, Constant):
+        settings = METHODS[self.method].settings()
+        for name in ("noise", "dual_step"):
+            if settings.get(name, False) != (getattr(self, name) is not None):
+                must = "be given" if settings.get(name, False) else "be left out"
+                raise ValueError(f"`{name}` must {must} for {self.method}")
+        if METHODS[self.method].constant and not isinstance(self.penalty, Constant):
             raise ValueError(f"`penalty` must be one number for {self.method}, which uses a constant penalty")
-        if self.method in ("admm", "dual", "primal") and self.dual_step is not None:
-            raise ValueError(
-                f"`dual_step` must be left out for {self.method}: the dual step equals the penalty"
-            )
         return self
 
 

@@ -1,0 +1,52 @@
+"""The methods of a job, by name: which keys of a job a method needs, and whether it answers questions.
+
+Reading a job needs these facts only, so this file does not import the methods themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class JobMethod:
+    """What a method asks of a job.
+
+    needs : the keys that a job of this method must have. A training job of another method must not have them.
+    takes : the keys that a training job may have only with this method.
+    answers : whether the method can answer questions, which are sums over the records of all sites.
+    """
+
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    answers: bool = False
+
+
+JOB_METHODS = {
+    "penalty": JobMethod(takes=("whiten", "noise", "effort")),
+    "masked": JobMethod(needs=("colluding",), answers=True),
+}
+
+
+def usual_method(keys: Collection[str], *, asked: bool) -> str:
+    """The method of a job that names none. `asked` says whether the job asks questions.
+
+    >>> usual_method(["epsilon", "colluding"], asked=False), usual_method(["epsilon"], asked=False)
+    ('masked', 'penalty')
+    """
+    if asked:
+        return next(name for name, kind in JOB_METHODS.items() if kind.answers)
+    fitting = [name for name, kind in JOB_METHODS.items() if set(kind.needs) <= set(keys)]
+    return max(fitting, key=lambda name: len(JOB_METHODS[name].needs))
+
+
+def misplaced_key(method: str, keys: Collection[str]) -> str | None:
+    """What is wrong with the keys of a training job of this method, in words; None if nothing is wrong."""
+    for name, kind in JOB_METHODS.items():
+        for key in (*kind.needs, *kind.takes):
+            if name != method and key in keys:
+                return f"`{key}` belongs to method {name!r}, but the method of this job is {method!r}"
+            if name == method and key in kind.needs and key not in keys:
+                return f"`{key}` must be given: the method of this job is {method!r}"
+    return None
