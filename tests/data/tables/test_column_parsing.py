@@ -12,7 +12,7 @@ import pytest
 
 from taciturn.core.errors import DataError
 from taciturn.data import Boolean, Category, Date, Number
-from taciturn.data.tables.column_parsing import MISSING, OTHER, parse_column
+from taciturn.data.tables.column_parsing import MISSING, OTHER, is_blank, parse_column
 
 AGE, SIZE = Number("age", 0, 100), Category("size", ("1", "2", "big"))
 
@@ -54,6 +54,7 @@ PLACED: list[tuple[Any, int]] = [
     (np.int64(2), 1),
     ("2", 1),
     (np.str_("2"), 1),
+    (decimal.Decimal("2.00"), 1),
 ]
 PLACED += [(cell, OTHER) for cell in ("small", 3, 2.5, "Big", True, b"\xff")]
 PLACED += [(cell, MISSING) for cell in (None, "", "?", "NA", math.nan, math.inf, 10**5000, [], object(), 1j)]
@@ -67,6 +68,14 @@ def test_non_numeric_cell_is_missing(cell: Any) -> None:
 @pytest.mark.parametrize("cell, place", PLACED, ids=lambda cell: type(cell).__name__)
 def test_categories_map_to_their_columns(cell: Any, place: int) -> None:
     assert parse_column(SIZE, [cell]).tolist() == [place]
+
+
+def test_every_cell_without_a_value_counts_as_blank() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is optional")
+    blanks = [None, math.nan, " ? ", pandas.NA, pandas.NaT, decimal.Decimal("sNaN"), np.datetime64("NaT")]
+    assert [is_blank(cell) for cell in blanks] == [True] * len(blanks)
+    others = ["x", 0, False, math.inf, 10**5000, datetime.date(1, 1, 1), decimal.Decimal(1), [], object()]
+    assert not any(is_blank(cell) for cell in others)
 
 
 def test_a_declared_blank_is_a_category() -> None:

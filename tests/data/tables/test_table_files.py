@@ -75,10 +75,24 @@ def test_a_cell_beyond_the_csv_limit_is_an_error_without_the_cell(tmp_path):
         read_table(tmp_path / "a.csv", ["age"])
 
 
-def test_utf16_from_a_spreadsheet_is_recognised(tmp_path):
-    (tmp_path / "a.csv").write_text("age,sex\n31,f\n", encoding="utf-16")
-    with pytest.raises(DataError, match=r"a\.csv: is UTF-16; save it as CSV in UTF-8, or set"):
+@pytest.mark.parametrize("byte_order", ["le", "be"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_the_encoding_that_a_byte_order_mark_names_is_the_one_to_set(tmp_path, encoding, byte_order):
+    (tmp_path / "a.csv").write_bytes("\ufeffage,sex\n31,f\n".encode(f"{encoding}-{byte_order}"))
+    with pytest.raises(DataError, match=f'set csv.encoding = "{encoding}"'):
         read_table(tmp_path / "a.csv", ["age"])
+    assert read_table(tmp_path / "a.csv", ["age"], CsvForm(encoding=encoding)) == {"age": ["31"]}
+
+
+def test_dates_outside_the_years_of_python_are_missing_cells_of_a_parquet_file(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
+    from pyarrow import parquet
+
+    days = arrow.array([2**31 - 1, 0, None], type=arrow.int32()).cast(arrow.date32())
+    times = arrow.array([2**62, 0, None], type=arrow.timestamp("us", tz="UTC"))
+    parquet.write_table(arrow.table({"day": days, "time": times}), tmp_path / "a.parquet")
+    for column in read_table(tmp_path / "a.parquet", ["day", "time"]).values():
+        assert column[0] is column[2] is None and column[1].isoformat().startswith("1970-01-01")
 
 
 def test_the_case_of_the_ending_does_not_matter(tmp_path):

@@ -51,6 +51,19 @@ def test_pyarrow(dictionary: bool) -> None:
         np.testing.assert_array_equal(column, EXPECTED[name])
 
 
+@pytest.mark.parametrize("column", [30, "30", None, np.array(30), np.ones((1, 2))])
+def test_a_column_that_is_not_one_cell_per_row_is_refused(column: Any) -> None:
+    with pytest.raises(DataError, match=r"one cell per row; column `age` has [02] dimension"):
+        parse(SCHEMA, {"age": column, "size": ["big"]})
+
+
+def test_pyarrow_arrays_with_missing_cells_are_columns() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is optional")
+    found = parse(SCHEMA, {"age": arrow.array([30, None]), "size": arrow.array(["big", None])})
+    np.testing.assert_array_equal(found["age"], EXPECTED["age"])
+    assert found["size"].tolist() == [2, MISSING]
+
+
 def test_rows_of_another_shape_are_rows_of_missing_values() -> None:
     rows: list[Any] = [[30, "big"], [30], [30, "big", 1], "30", None, 5, np.zeros((2, 2)), np.array([30, 2])]
     columns = parse(SCHEMA, rows)

@@ -205,7 +205,12 @@ def _is_truth(word: str) -> bool:
 def is_blank(value: Any) -> bool:
     """Whether a cell stands for a missing value."""
     word = _word(value)
-    return value is None or value != value or (word is not None and word.lower() in _BLANKS)
+    if word is not None:
+        return word.lower() in _BLANKS
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # pandas' NA, an array, a signaling NaN
+        return True
 
 
 def _word(value: Any) -> str | None:
@@ -216,6 +221,8 @@ def _word(value: Any) -> str | None:
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):
         return value.strip()
+    if isinstance(value, decimal.Decimal):
+        value = read_number(value)
     if not isinstance(value, bool | int | float):
         return None
     if isinstance(value, float) and not math.isfinite(value):

@@ -32,6 +32,12 @@ SUFFIXES = (".csv", ".parquet")
 _BLOCK = 256  # lines of a CSV file that are read at once: so few that their cells stay in the CPU cache
 _LARGE = 2**22  # Arrow parses the numbers of CSV files with more bytes; for smaller files it loads too slowly
 _LINE_BREAK = ord("\n")
+_WIDE = {  # the byte order marks; the mark of UTF-32 begins with a mark of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _COMMA_NUMBER = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)?(,\d*)?([eE][+-]?\d+)?\s*")
 
 
@@ -222,8 +228,11 @@ def _check_text(path: Path, form: CsvForm) -> None:
     """Raise an error if the first line shows a format that does not match `form`; do not quote the line."""
     with path.open("rb") as file:
         first = file.readline(2**16)
-    if first.startswith((b"\xff\xfe", b"\xfe\xff")) and codecs.lookup(form.encoding).name == "utf-8":
-        raise DataError(f'{path}: is UTF-16; save it as CSV in UTF-8, or set csv.encoding = "utf-16".')
+    if first.startswith(tuple(_WIDE)) and codecs.lookup(form.encoding).name == "utf-8":
+        found = next(name for mark, name in _WIDE.items() if first.startswith(mark))
+        raise DataError(
+            f'{path}: is {found.upper()}; save it as CSV in UTF-8, or set csv.encoding = "{found}".'
+        )
     if first.startswith(codecs.BOM_UTF8) and _encoding(form) != "utf-8-sig":
         raise DataError(f"{path}: is UTF-8; leave out csv.encoding, which is {form.encoding!r}.")
     if not first.removeprefix(codecs.BOM_UTF8).strip():
@@ -260,7 +269,15 @@ def _cells(column: Any) -> Any:
         return np.concatenate([np.empty(0), *map(_floats, column.chunks)])
     if types.is_integer(kind) and not column.null_count:
         return column.to_numpy()
-    return column.to_numpy() if types.is_floating(kind) else column.to_pylist()
+    return column.to_numpy() if types.is_floating(kind) else [_object(cell) for cell in column]
+
+
+def _object(cell: Any) -> Any:
+    """The cell as a Python object; None for a date or time outside the years 1 to 9999."""
+    try:
+        return cell.as_py()
+    except OverflowError:
+        return None
 
 
 def _floats(chunk: Any) -> NDArray[np.float64]:

@@ -14,6 +14,11 @@ from ...core.errors import DataError
 def take_columns(names: tuple[str, ...], table: Any) -> dict[str, Any]:
     """The columns `names`, with unchanged cells. Errors depend only on names, types and shapes."""
     raw = _columns(table, names)
+    for name, values in raw.items():
+        if isinstance(values, np.ndarray) and values.ndim != 1:
+            raise DataError(
+                f"`X` must have one cell per row; column `{name}` has {values.ndim} dimension(s)."
+            )
     lengths = {len(values) for values in raw.values()}
     if len(lengths) != 1:
         raise DataError(f"`X` must have columns of one length; got {len(lengths)} different lengths.")
@@ -57,9 +62,12 @@ def _by_name(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _array(column: Any) -> Any:
+    """The cells of a column. A value that is not a column, such as a number, becomes a 0-D array."""
     if isinstance(column, np.ndarray | list | tuple):
         return column
-    return column.to_numpy() if hasattr(column, "to_numpy") else list(column)
+    if isinstance(column, Iterable) and not (isinstance(column, str | bytes) or hasattr(column, "to_numpy")):
+        return list(column)
+    return np.asarray(column)
 
 
 def _by_position(table: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
