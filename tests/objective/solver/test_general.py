@@ -298,7 +298,7 @@ def test_newton_stops_at_float_precision() -> None:
     phi = GradientEvaluator(objective, 2.0, linear)
     f = newton(phi, np.zeros_like(linear), 0.0)
     assert norms(phi.gradient(f))[0] <= phi.doubt(f)[0]
-    assert passes.count < 60
+    assert phi.count < 60
 
 
 def test_no_solution_is_returned_that_missed_its_tolerance_by_little() -> None:
