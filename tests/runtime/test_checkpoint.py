@@ -127,3 +127,33 @@ def test_fingerprint_covers_everything_that_changes_the_result(setup, problem):
         fingerprint(replace(setup, problem=larger), ["a"] * 5),
     ]
     assert len({own, *others}) == len(others) + 1
+
+
+def test_states_of_an_interrupted_run_are_not_mixed_with_those_of_the_next(tmp_path):
+    """A run that stops before its first checkpoint is complete leaves states of other settings behind."""
+    problem = tt.Problem(make_sites(), loss=tt.Logistic(), C=20.0, regularization=0.5)
+    left = Checkpoint(tmp_path, every=10)
+    for first, last in ((0, 2), (2, 5)):
+        wrong = np.full((last - first, 1, 6), 9.0)
+        left.save_states(10, first, {"f": wrong, "lam": wrong, "heard": wrong})
+    (tmp_path / "round-up.npz").write_bytes(b"a file of the user")
+    given = {"rounds": 20, "seed": 1, "checkpoint": tmp_path, "threads": 1}
+    whole = tt.simulate(problem, "ring", PP, **given)
+    assert (tmp_path / "round-up.npz").exists()
+    saved = left.load_states(20, range(5))
+    assert np.array_equal(saved["f"], whole.coef.transpose(1, 0, 2))
+
+
+@pytest.mark.parametrize("damage", ["states", "record", "cut", "twice"])
+def test_missing_or_damaged_files_are_refused_in_one_line(setup, saver, tmp_path, damage):
+    saver.save_states(10, 0, {"f": np.zeros((5, 2))})
+    saver.finish(10, "mine", full_record(setup))
+    if damage == "twice":
+        saver.save_states(10, 0, {"f": np.zeros((3, 2))})
+    elif damage == "cut":
+        (tmp_path / "round10-sites0-5.npz").write_bytes(b"PK\x03\x04")
+    else:
+        next(tmp_path.glob(f"round10-{'record' if damage == 'record' else 'sites'}*")).unlink()
+    with pytest.raises(ParameterError, match="`checkpoint` must be a complete folder"):
+        saver.restore(10, full_record(setup))
+        saver.load_states(10, range(5))

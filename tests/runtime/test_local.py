@@ -143,6 +143,8 @@ def test_averages_of_released_vectors(problem, ring):
     np.testing.assert_allclose(run.average(last=3), run.history[1:].mean(axis=(0, 2)))
     with pytest.raises(ParameterError, match="`last`"):
         run.average(last=9)
+    with pytest.raises(ParameterError, match="`last` must be a whole number"):
+        run.average(last=2.0)
 
 
 @pytest.fixture

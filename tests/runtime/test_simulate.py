@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.core.errors import MissingExtra
+from taciturn.core.errors import MissingExtra, ParameterError
 
 ADMM = tt.ADMM(0.5)
 
@@ -62,3 +62,24 @@ def test_nothing_but_its_own_folder_imports_ray():
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module]
             assert not any(name.split(".")[0] == "ray" for name in names), path
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"method": tt.MADMM}, "`method` must be an object"),
+        ({"threads": 0}, "`threads` must be at least 1; got 0"),
+        ({"threads": -1}, "`threads` must be at least 1; got -1"),
+        ({"threads": 1.5}, "`threads` must be a whole number"),
+        ({"strict": "no"}, "`strict` must be True or False; got 'no'"),
+        ({"history": "no"}, "`history` must be True or False; got 'no'"),
+    ],
+)
+def test_parameters_are_checked_before_the_first_round(problem, ring, given, words):
+    with pytest.raises(ParameterError, match=words):
+        tt.simulate(problem, ring, **({"method": ADMM, "rounds": 2} | given))
+
+
+def test_text_does_not_switch_off_the_output_noise_of_a_real_run(problem, ring):
+    with pytest.raises(ParameterError, match="`idealised` must be True or False; got 'no'"):
+        tt.train(problem, ring, tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(3.0)), rounds=2, idealised="no")

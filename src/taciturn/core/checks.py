@@ -98,6 +98,13 @@ def among_sites(name: str, value: Any, sites: int, *, least: int = 0) -> int:
     return number
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False. A text such as "no" is refused, because Python would treat it as true."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"`{name}` must be True or False; got {value!r}.")
+    return value
+
+
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """One of the texts in `choices`."""
     if value not in choices:

@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core import checks
 from ..core.types import Array
 from ..graph import Graph
 from ..objective.persons import Persons
@@ -137,6 +138,11 @@ class RunOptions:
     start: str | None = None
     strict: bool | None = None
     idealised: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("strict", "idealised"):
+            if getattr(self, name) is not None:
+                checks.flag(name, getattr(self, name))
 
 
 class UnreadRowsError(LookupError):

@@ -71,9 +71,9 @@ class Run:
                 "`average` has no meaning for a run in whitened coordinates: long rows are shortened, so "
                 "no single vector gives its scores. Use `run.decide(X)`."
             )
-        if last == 1:
+        if checks.whole("last", last, least=1) == 1:
             return network_average(self.coef)
-        if self.history is None or not 1 <= last <= len(self.history):
+        if self.history is None or last > len(self.history):
             raise ParameterError(
                 f"`last` must be 1, or with `history=True` at most the number of rounds; got {last}."
             )

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from ..methods.run import Recorder
 from .setup import Setup
 
 _MANIFEST = "checkpoint.json"
-_STATES = re.compile(r"round(\d+)-sites(\d+)-(\d+)\.npz")
+_FILE = re.compile(r"round(\d+)-(?:record|sites(\d+)-(\d+))\.npz")
 
 
 @dataclass(frozen=True)
@@ -89,39 +90,66 @@ class Checkpoint:
     def load_states(self, t: int, own: range) -> dict[str, Array]:
         """The states after round t of the sites in `own`, from the files of all shards."""
         found: dict[int, dict[str, Array]] = {}
-        for path in self.folder.iterdir():
-            name = _STATES.fullmatch(path.name)
-            if name is None:
+        sites: list[int] = []
+        for path, (round_, *ends) in self._files():
+            if round_ != t or not ends:
                 continue
-            round_, first, last = (int(number) for number in name.groups())
-            start, stop = max(first, own.start), min(last, own.stop)
-            if round_ == t and start < stop:
-                with np.load(path, allow_pickle=False) as file:
-                    found[start] = {key: file[key][start - first : stop - first] for key in file.files}
+            start, stop = max(ends[0], own.start), min(ends[1], own.stop)
+            if start < stop:
+                arrays = self._read(path)
+                found[start] = {key: rows[start - ends[0] : stop - ends[0]] for key, rows in arrays.items()}
+                sites += range(start, stop)
+        if sorted(sites) != list(own):
+            raise self._damaged()
         parts = [found[start] for start in sorted(found)]
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def finish(self, t: int, fingerprint: str, recorder: Recorder) -> None:
-        """Write the record of rounds 1..t, make round t the newest checkpoint, delete older checkpoints."""
+        """Write the record of rounds 1..t, make round t the newest checkpoint, delete all other rounds."""
         history = {} if recorder.history is None else {"history": np.stack(recorder.history[:t])}
         record = {"loss": recorder.loss, "accuracy": recorder.accuracy, "gap": recorder.consensus_gap}
         _write_npz(self._record(t), {**record, **history})
         text = json.dumps({"round": t, "fingerprint": fingerprint})
         write_whole(self.folder / _MANIFEST, text)
-        for path in [*self.folder.glob("round*.npz"), *self.folder.glob(f"*{PART}")]:
-            if not path.name.startswith(f"round{t}-"):
-                path.unlink(missing_ok=True)
+        self.clear(t)
+
+    def clear(self, t: int) -> None:
+        """Delete unfinished files, and the files of all rounds but t.
+
+        A run that was interrupted before `finish` leaves states behind, possibly of other settings or shards.
+        """
+        old = [path for path, (round_, *_) in self._files() if round_ != t]
+        for path in [*old, *self.folder.glob(f"*{PART}")]:
+            path.unlink(missing_ok=True)
 
     def restore(self, t: int, recorder: Recorder) -> None:
         """Fill the record of rounds 1..t from the checkpoint."""
-        with np.load(self._record(t), allow_pickle=False) as file:
-            recorder.loss[:], recorder.accuracy[:] = file["loss"], file["accuracy"]
-            recorder.consensus_gap[:] = file["gap"]
-            if recorder.history is not None:
-                recorder.history[:] = list(file["history"])
+        found = self._read(self._record(t))
+        recorder.loss[:], recorder.accuracy[:] = found["loss"], found["accuracy"]
+        recorder.consensus_gap[:] = found["gap"]
+        if recorder.history is not None:
+            recorder.history[:] = list(found["history"])
 
     def _record(self, t: int) -> Path:
         return self.folder / f"round{t}-record.npz"
+
+    def _files(self) -> list[tuple[Path, list[int]]]:
+        """The files of all rounds, each with its round and, for states, its first site and the next after."""
+        names = [(path, _FILE.fullmatch(path.name)) for path in self.folder.iterdir()]
+        return [(path, [int(n) for n in name.groups() if n is not None]) for path, name in names if name]
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        try:
+            with path.open("rb") as data, np.load(data, allow_pickle=False) as file:
+                return dict(file)
+        except (OSError, TypeError, ValueError, EOFError, BadZipFile) as error:
+            raise self._damaged() from error
+
+    def _damaged(self) -> ParameterError:
+        return ParameterError(
+            f"`checkpoint` must be a complete folder; files in {self.folder} are missing or damaged. Use an "
+            "empty folder; the run then starts again from round 1."
+        )
 
 
 class ResumedRun:
@@ -138,6 +166,7 @@ class ResumedRun:
         if checkpoint is not None:
             self.fingerprint = fingerprint(setup, digests)
             self.start = checkpoint.latest(self.fingerprint)
+            checkpoint.clear(self.start)
         if checkpoint is not None and self.start:
             checkpoint.restore(self.start, recorder)
 

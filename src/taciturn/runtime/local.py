@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import checks
 from ..core.progress import progress
 from ..core.types import Array
 from ..methods.loop import Send, charge_again, charged, loop
@@ -39,11 +40,12 @@ def run_local(
     Every release is charged to `ledger` before it is sent; by default to a new ledger in memory. A simulation
     with a `checkpoint` resumes from the newest checkpoint, and gives the same bits as an uninterrupted run.
     """
+    workers = None if threads is None else checks.whole("threads", threads, least=1)
     if isinstance(setup.problem, SourcedProblem):
         setup = setup.on(setup.problem.load())
     if ledger is None:
         ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
-    workers = threads or threads_for(setup)
+    workers = workers or threads_for(setup)
     recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
     resume = ResumedRun(checkpoint, setup, recorder, [] if checkpoint is None else _digests(setup))
     with one_blas_thread():

@@ -38,13 +38,16 @@ class Setup:
     marks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.method, Method):
+        if isinstance(self.method, type) or not isinstance(self.method, Method):
             raise ParameterError(
-                f"`method` must have a `prepare` function like tt.ADMM; got {type(self.method).__name__}."
+                "`method` must be an object with a `prepare` function, such as tt.ADMM(penalty=0.5); got "
+                f"{self.method if isinstance(self.method, type) else type(self.method).__name__}."
             )
         for name, least in (("rounds", 1), ("repeats", 1), ("seed", 0)):
             if getattr(self, name) is not None or name != "seed":
                 object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=least))
+        for name in ("history", "measure"):
+            checks.flag(name, getattr(self, name))
 
     @cached_property
     def prepared(self) -> PreparedMethod:

@@ -112,7 +112,17 @@ def test_impossible_settings_are_refused(method, facts, rounds, words):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epsilon": 0.0}, {"delta": 1.0}, {"colluding": -1}, {"share": 0.0}, {"constant": -1.0}]
+    "wrong",
+    [
+        {"epsilon": 0.0},
+        {"delta": 1.0},
+        {"colluding": -1},
+        {"share": 0.0},
+        {"constant": -1.0},
+        {"full": "no"},
+        {"bounded": 0},
+        {"whiten": "auto"},
+    ],
 )
 def test_parameters_are_checked(wrong):
     with pytest.raises(ParameterError, match=f"`{next(iter(wrong))}`"):

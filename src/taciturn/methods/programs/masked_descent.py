@@ -103,6 +103,9 @@ class MaskedDescent:
             object.__setattr__(self, "colluding", checks.whole("colluding", self.colluding))
         if self.constant is not None:
             object.__setattr__(self, "constant", checks.positive("constant", self.constant))
+        for name in ("full", "bounded", "whiten"):
+            if name == "bounded" or getattr(self, name) is not None:
+                checks.flag(name, getattr(self, name))
 
     def training_loss(self, loss: TrainingLoss) -> TrainingLoss:
         """The loss that the descent minimises."""
