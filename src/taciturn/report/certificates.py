@@ -287,7 +287,8 @@ def places(graph: Graph) -> list[tuple[float, float]]:
         around: Any = nx.dfs_preorder_nodes(network, 0) if ring else range(graph.n)
         found = {i: xy[::-1] * (1, -1) for i, xy in nx.circular_layout(around).items()}  # begins at the top
     elif graph.n <= _MANY:
-        found = nx.kamada_kawai_layout(network, pos=nx.spectral_layout(network))
+        around, start = nx.circular_layout(network), nx.spectral_layout(network)  # a star's leaves may coincide
+        found = nx.kamada_kawai_layout(network, pos={i: xy + around[i] / 5 for i, xy in start.items()})
     else:
         found = nx.spring_layout(network, seed=0, iterations=100)
     points = np.array([found[i] for i in range(graph.n)])
