@@ -287,7 +287,7 @@ def places(graph: Graph) -> list[tuple[float, float]]:
         around: Any = nx.dfs_preorder_nodes(network, 0) if ring else range(graph.n)
         found = {i: xy[::-1] * (1, -1) for i, xy in nx.circular_layout(around).items()}  # begins at the top
     elif graph.n <= _MANY:
-        around, start = nx.circular_layout(network), nx.spectral_layout(network)  # a star's leaves may coincide
+        around, start = nx.circular_layout(network), nx.spectral_layout(network)  # leaves may coincide
         found = nx.kamada_kawai_layout(network, pos={i: xy + around[i] / 5 for i, xy in start.items()})
     else:
         found = nx.spring_layout(network, seed=0, iterations=100)
