@@ -77,7 +77,6 @@ TEXTS = {
     "privacy/ledger/budget.py: _against": "against whom the entry of a budget holds",
     "report/brief.py: marks": "words about a certificate",
     "report/card.py: _floats": "words about a certificate",
-    "report/certificates.py: _site": "words about a certificate",
 }
 """Functions that word a certificate or its figures: a text may say which method it is about."""
 ASKED = {

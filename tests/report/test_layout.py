@@ -13,6 +13,8 @@ GRAPHS = [
     Graph.path(2),
     Graph.path(6),
     Graph.star(9),
+    Graph.star(12),
+    Graph.star(20),
     Graph.grid(4, 5),
     Graph.random_regular(100, 6, seed=0),
     Graph.grid(8, 9),

@@ -17,19 +17,10 @@ from ..core.errors import ParameterError
 from ..core.formatting import format_odds
 from ..core.types import Array
 from ..graph import Graph
-from ..privacy.accounting import bounds
 from ..privacy.certificate import assumptions
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.collusion import masked_curve
-from ..privacy.costs import (
-    Releases,
-    exact_epsilon,
-    gaussian_totals,
-    paper_costs,
-    pure_costs,
-    renyi_totals,
-    usable_delta,
-)
+from ..privacy.certificate.claims import epsilon_curve, pure_curve, site_releases
+from ..privacy.costs import paper_costs
 from .brief import brief, headline, marks
 from .data import (
     Accounting,
@@ -253,23 +244,13 @@ def cost_curves(certificate: Certificate) -> CostCurves:
 
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
     """The cost of one site after each round, up to its last release, for each way to compute the cost."""
-    run, columns, limit = certificate.run, certificate.releases[row], certificate.budgets[row]
-    if run.masked:  # only the bound against `run.colluding` sites applies
-        none, t = np.full(1, np.inf), columns.t.tolist()
-        curve = masked_curve(run, t, certificate.delta, run.honest(run.colluding)) if t else [0.0]
-        return {"renyi": np.asarray(curve), "pure": none, "paper": none}
-    table = Releases.of(run, [certificate.sites[row]], [columns]).by_round()
-    pure, paper = np.cumsum(pure_costs(run, table)), np.cumsum(paper_costs(run, table))
-    if limit is not None and limit.order is not None:  # charges may depend on the run, so the order is fixed
-        orders, delta = np.array([limit.order]), limit.delta
-    else:
-        orders, delta = bounds.ORDERS, certificate.delta
-    summed = np.cumsum(renyi_totals(run, table, orders), axis=0)
-    renyi = bounds.to_epsilon(orders, summed, usable_delta(run, delta))[0]
-    if len(orders) > 1:
-        exact = exact_epsilon(run, np.sqrt(np.cumsum(gaussian_totals(run, table) ** 2)), delta)
-        renyi = np.minimum(np.minimum(renyi, exact), pure)
-    return {"renyi": renyi, "pure": pure, "paper": paper}
+    run = certificate.run
+    if run.mechanism.summed:  # only the bound against `run.colluding` sites applies
+        none = np.full(1, np.inf)
+        curve = epsilon_curve(certificate, row) if certificate.releases[row].t.size else np.zeros(1)
+        return {"renyi": curve, "pure": none, "paper": none}
+    paper = np.cumsum(paper_costs(run, site_releases(certificate, row)))
+    return {"renyi": epsilon_curve(certificate, row), "pure": pure_curve(certificate, row), "paper": paper}
 
 
 _MANY = 60  # with more sites, a spring layout replaces Kamada-Kawai, whose cost grows with the cube

@@ -159,27 +159,37 @@ def paper_curve(ledger: Ledger) -> Array:
     return np.asarray(np.cumsum(paper_costs(ledger.run, table), axis=1).max(axis=0))
 
 
-def pure_curve(claims: Claims) -> Array:
-    """The worst site's pure epsilon after each round, (rounds,)."""
-    return np.asarray(np.cumsum(pure_costs(claims.run, _worst(claims))))
+def pure_curve(claims: Claims, row: int | None = None) -> Array:
+    """The pure epsilon of the site in this row, or of the worst site, after each of its releases."""
+    return np.asarray(np.cumsum(pure_costs(claims.run, site_releases(claims, row))))
 
 
-def epsilon_curve(claims: Claims) -> Array:
-    """The worst site's epsilon at the claims' delta after each round, (rounds,)."""
-    run = claims.run
+def epsilon_curve(claims: Claims, row: int | None = None) -> Array:
+    """The epsilon at the claims' delta of the site in this row, or of the worst site, after each release."""
+    run, row = claims.run, _worst(claims) if row is None else row
     if run.mechanism.summed:
-        rounds = list(range(1, claims.rounds + 1))
+        rounds = claims.releases[row].t.tolist()
         return masked_curve(run, rounds, claims.delta, run.honest(run.colluding))
-    table = _worst(claims)
-    each = renyi_totals(run, table, bounds.ORDERS)
-    delta = usable_delta(run, claims.delta)
-    renyi, _ = bounds.to_epsilon(bounds.ORDERS, np.cumsum(each, axis=0), delta)
+    table, limit = site_releases(claims, row), claims.budgets[row]
+    if limit is not None and limit.order is not None:  # charges may depend on the run, so the order is fixed
+        orders, delta = np.array([limit.order]), limit.delta
+    else:
+        orders, delta = bounds.ORDERS, claims.delta
+    renyi = bounds.to_epsilon(
+        orders, np.cumsum(renyi_totals(run, table, orders), axis=0), usable_delta(run, delta)
+    )[0]
+    if len(orders) == 1:
+        return renyi
     mu = np.sqrt(np.cumsum(gaussian_totals(run, table) ** 2))
-    gaussian = exact_epsilon(run, up(mu), claims.delta)
-    return np.minimum(np.minimum(renyi, gaussian), pure_curve(claims))
+    gaussian = exact_epsilon(run, up(mu), delta)
+    return np.minimum(np.minimum(renyi, gaussian), pure_curve(claims, row))
 
 
-def _worst(claims: Claims) -> Releases:
-    """The releases of the worst site, with each round in a row of its own."""
-    row = [facts.site for facts in claims.sites].index(claims.worst_site)
+def site_releases(claims: Claims, row: int | None = None) -> Releases:
+    """The releases of the site in this row, or of the worst site, with each round in a row of its own."""
+    row = _worst(claims) if row is None else row
     return Releases.of(claims.run, [claims.sites[row]], [claims.releases[row]]).by_round()
+
+
+def _worst(claims: Claims) -> int:
+    return [facts.site for facts in claims.sites].index(claims.worst_site)
