@@ -38,6 +38,12 @@ def test_unchanged_run_folder_verifies(copied, capsys):
     assert "is the average of the last releases in trace.npz" in said
 
 
+def _damage(path):
+    """Change many bytes in the middle of a file."""
+    content = path.read_bytes()
+    path.write_bytes(content[:200] + bytes(byte ^ 0xFF for byte in content[200:400]) + content[400:])
+
+
 def _edit(path, key, change):
     entries = json.loads(path.read_text())
     entries[key] = change(entries[key])
@@ -51,6 +57,7 @@ def _edit(path, key, change):
         (lambda home, run: shutil.copy(home / "same/model.json", run), "belongs to another run"),
         (lambda home, run: shutil.copy(home / "two/ledger.sqlite", run), "belongs to another run"),
         (lambda home, run: shutil.copy(home / "two/trace.npz", run), "not the average of the releases"),
+        (lambda home, run: _damage(run / "trace.npz"), "trace.npz: cannot be read"),
         (
             lambda home, run: _edit(run / "certificate.json", "epsilon", lambda e: e / 2),
             "`epsilon` is stated",

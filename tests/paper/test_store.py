@@ -27,6 +27,17 @@ def test_a_damaged_file_counts_as_missing(tmp_path: Path, damage: bytes | None) 
     assert store.get("key") is None
 
 
+def test_a_file_with_changed_bytes_counts_as_missing(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    store.put("key", {"a": np.random.default_rng(0).integers(0, 4, 300)})
+    path = tmp_path / "key.npz"
+    content, missing = path.read_bytes(), 0
+    for place in range(0, len(content), 3):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        missing += store.get("key") is None
+    assert missing > len(content) / 6
+
+
 def test_a_fingerprint_depends_on_the_facts_and_not_on_their_order() -> None:
     assert fingerprint({"a": 1, "b": [1.5]}) == fingerprint({"b": [1.5], "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2}) != fingerprint({"a": 2.5})

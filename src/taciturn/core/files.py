@@ -7,6 +7,8 @@ import fcntl
 import os
 import secrets
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,8 @@ from .errors import LedgerError, ParameterError
 
 T = TypeVar("T")
 PART = ".part"  # the suffix of an unfinished file; a killed process leaves such a file behind
+DAMAGED_NPZ = (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, KeyError, EOFError)
+"""The errors, besides `OSError`, with which `numpy.load` may fail on a damaged .npz file."""
 
 
 _spare: list[int] = []

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.canonical import digest
 from ..core.errors import DataError, ParameterError
+from ..core.files import DAMAGED_NPZ
 
 if TYPE_CHECKING:
     from ..data.tables.column_types import Category, Number
@@ -205,6 +206,6 @@ def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArr
         raise
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or 'not an .npz file'}).") from error
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
+    except DAMAGED_NPZ as error:
         what = "numbers" if kinds is None else "whole numbers or texts, one per row"
         raise DataError(f"{path}: must be an .npz with arrays of {what}: {', '.join(names)}.") from error

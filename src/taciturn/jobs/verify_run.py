@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.errors import CertificateError, LedgerError, ParameterError
+from ..core.files import DAMAGED_NPZ
 from .run_folder import CERTIFICATE, LEDGER, MODEL, RESULT, TRACE
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _check_trace(folder: Path, model: Model) -> str:
     try:
         with np.load(path, allow_pickle=False) as trace:
             released = np.asarray(trace["released"], dtype=np.float64)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, *DAMAGED_NPZ) as error:
         raise CertificateError(f"{path}: cannot be read.") from error
     coef, intercept = _average(released, model, weights)
     stated = np.array(model.coef), np.array(model.intercept)

@@ -9,7 +9,6 @@ from copy import copy
 from functools import cached_property
 from os import PathLike, fspath
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from scipy import sparse
 
 from ..core import checks
 from ..core.errors import DataError
+from ..core.files import DAMAGED_NPZ
 from .local import LocalObjective
 from .losses import Logistic, Loss
 from .persons import Persons
@@ -168,7 +168,7 @@ def _read(source: Source, i: int) -> tuple[Any, Any]:
                 return file["X"], file["y"]
             shape = tuple(file["shape"].tolist())
             return sparse.csr_array((file["data"], file["indices"], file["indptr"]), shape=shape), file["y"]
-    except (OSError, EOFError, KeyError, ValueError, TypeError, BadZipFile) as error:
+    except (OSError, TypeError, *DAMAGED_NPZ) as error:
         raise DataError(
             f"`sources[{i}]` must be an .npz file with X and y, or data, indices, indptr, shape and y; "
             f"got {fspath(source)!r} ({type(error).__name__})."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.canonical import digest
-from ..core.files import write_whole
+from ..core.files import DAMAGED_NPZ, write_whole
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -35,7 +34,7 @@ class ResultStore:
             content = b"" if self.folder is None else (self.folder / f"{key}.npz").read_bytes()
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
-        except (FileNotFoundError, ValueError, EOFError, zipfile.BadZipFile):
+        except (FileNotFoundError, *DAMAGED_NPZ):
             return None
 
     def put(self, key: str, arrays: Arrays) -> Arrays:

@@ -6,7 +6,8 @@ import pytest
 from support.sitering import REAL
 from support.sitework import SCHEMA, TABLE, network, shards, sites, table
 from taciturn.cli.app import run
-from taciturn.core.errors import SiteError
+from taciturn.core.errors import DataError, SiteError
+from taciturn.jobfile.job_rows import read_arrays
 from taciturn.sites.files.rows import load_rows
 from taciturn.sites.files.site import load_site
 
@@ -45,6 +46,19 @@ def test_a_broken_file_is_named(tmp_path, content):
     site.path(site.file.data).write_bytes(content)
     with pytest.raises(SiteError, match=r"rows\.npz"):
         load_rows(site)
+
+
+def test_every_changed_byte_of_an_archive_is_a_data_error(tmp_path):
+    """Damage inside a compressed member raises other errors than damage of the archive's own tables."""
+    path, X = tmp_path / "rows.npz", np.random.default_rng(0).integers(0, 4, 300)
+    np.savez_compressed(path, X=X)
+    content = path.read_bytes()
+    for place in range(0, len(content), 3):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        try:
+            assert len(read_arrays(path, "X")) == 1
+        except DataError as error:
+            assert "rows.npz" in str(error)
 
 
 def test_a_table_is_encoded_by_the_public_schema_and_no_row_is_dropped(tmp_path):
