@@ -46,6 +46,37 @@ def test_a_job_is_described_trained_and_scored_under_one_budget(study, capsys, t
     assert "readable" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("place", [".", "missing/score.json"])
+def test_place_that_cannot_take_the_certificate_is_refused_before_anything_is_spent(
+    study, tmp_path, monkeypatch, capsys, place
+):
+    monkeypatch.chdir(tmp_path)
+    for command in (["describe"], ["evaluate", "model.json"]):
+        assert run([*command, str(study), "--certificate", place]) == 1
+        assert "`--certificate` must be " in capsys.readouterr().err
+
+
+def test_options_that_a_describing_job_states_itself_are_refused(study, tmp_path, capsys):
+    for name in ("north.csv", "south.csv", "owner.toml"):
+        (tmp_path / name).write_bytes((study.parent / name).read_bytes())
+    text = study.read_text().replace('kind = "train"', 'kind = "describe"')
+    job = tmp_path / "job.toml"
+    job.write_text("\n".join(line for line in text.splitlines() if not line.startswith(("loss", "label"))))
+    for option in (["--epsilon", "2"], ["--bins", "3"], ["--certificate", str(tmp_path / "c.json")]):
+        assert run(["describe", str(job), *option]) == ExitCode.USAGE
+        assert f"{option[0]} has no effect on a job of kind 'describe'" in capsys.readouterr().err
+
+
+def test_two_sites_must_not_have_the_same_rows_under_two_names(study, tmp_path, capsys):
+    (tmp_path / "job.toml").write_bytes(study.read_bytes())
+    (tmp_path / "north.csv").write_bytes(study.with_name("north.csv").read_bytes())
+    (tmp_path / "south.csv").symlink_to(tmp_path / "north.csv")
+    for south in ("south.csv", f"../{tmp_path.name}/north.csv"):
+        (tmp_path / "owner.toml").write_text(f'rows = {{ north = "north.csv", south = "{south}" }}')
+        assert run(["train", str(tmp_path / "job.toml"), "--check"]) == 1
+        assert "`sites.1.data` must differ from the data of all other sites" in capsys.readouterr().err
+
+
 def test_evaluate_says_how_many_rows_get_no_answer_and_wants_a_certificate(study, capsys, tmp_path):
     done = tt.train_job(study, tmp_path / "run")
     for name in ("north.csv", "south.csv"):

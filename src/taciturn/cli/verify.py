@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import ParameterError
-from ..core.files import check_folder
+from ..core.files import check_folder, write_whole
 from .app import app
 from .options import AsJson, say, show_table
 
@@ -134,9 +134,15 @@ def report(
     as_json: bool,
 ) -> None:
     """Write the requested files and print the costs. `file` is the verified file, if there is one."""
-    write_documents(certificate, file, registry=registry, card=card)
-    if out is not None:
-        out.write_text(certificate.to_json(), encoding="utf-8")
+    wanted = {"--out": out, "--registry": registry, "--card": card}
+    for option, path in wanted.items():
+        check_folder(option, path)
+    texts = {"--out": certificate.to_json(), **_documents(certificate, file, registry, card)}
+    for option, path in wanted.items():
+        if path is not None:
+            write_whole(path, texts[option])
+            if option != "--out":
+                typer.echo(f"wrote {path}", err=True)
     if as_json:
         typer.echo(json.dumps(_figures(certificate)))
     else:
@@ -201,34 +207,27 @@ def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
     ]
 
 
-def write_documents(
-    certificate: Certificate, file: Path | None, *, registry: Path | None, card: Path | None
-) -> None:
-    """Write the requested documents. If the folder has a model.json, it gives the label and the columns."""
+def _documents(
+    certificate: Certificate, file: Path | None, registry: Path | None, card: Path | None
+) -> dict[str, str]:
+    """The text of each requested document. If the folder has a model.json, it gives the label and columns."""
     if registry is None and card is None:
-        return
+        return {}
     from ..report.card import model_card
     from ..report.registry import registry_entry
 
-    about = _about(file)
-    for option, path, write in (("--registry", registry, registry_entry), ("--card", card, model_card)):
-        check_folder(option, path)
-        if path is not None:
-            path.write_text(write(certificate, about), encoding="utf-8")
-            typer.echo(f"wrote {path}", err=True)
+    about: dict[str, Any] = {}
+    folder = Path() if file is None else file if file.is_dir() else file.parent
+    if file is not None and (folder / "model.json").is_file():
+        from ..estimators.model_file import read_model
 
-
-def _about(file: Path | None) -> dict[str, Any]:
-    """The label and the columns from the model.json in the folder of the certificate, if there is one."""
-    if file is None:
-        return {}
-    folder = file if file.is_dir() else file.parent
-    if not (folder / "model.json").is_file():
-        return {}
-    from ..estimators.model_file import read_model
-
-    model = read_model(folder / "model.json")
-    about: dict[str, Any] = {"features": list(model.columns), "name": model.run.get("job", "")}
-    if model.label is not None:
-        about["learnt"] = f"{model.label}, by {model.loss} loss"
-    return about
+        model = read_model(folder / "model.json")
+        about = {"features": list(model.columns), "name": model.run.get("job", "")}
+        if model.label is not None:
+            about["learnt"] = f"{model.label}, by {model.loss} loss"
+    texts = {}
+    if registry is not None:
+        texts["--registry"] = registry_entry(certificate, about)
+    if card is not None:
+        texts["--card"] = model_card(certificate, about)
+    return texts

@@ -77,8 +77,12 @@ def write_whole(path: Path, content: bytes | str) -> Path:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """Check that the folder of an output file exists, so that a typing mistake does not create a folder."""
-    if path is not None and not path.parent.is_dir():
+    """Check that an output file can be written. Its folder must exist: a typing mistake creates no folder."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ParameterError(f"`{option}` must be a file; got {path}, which is a folder.")
+    if not path.parent.is_dir():
         raise ParameterError(
             f"`{option}` must be in an existing folder; got {path}. Create {path.parent} first."
         )

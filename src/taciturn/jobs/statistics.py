@@ -100,16 +100,15 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
     out.mkdir(parents=True, exist_ok=True)  # before anything is spent
     with job.spending(folder):
         found, totals = run_asking(asking, tables.columns, len(tables), wishes, job.name)
-    written = write_answers(out, found, [one.kind for one in questions])
     about = {"simulated": job.simulated, "run": {"job": job.name, "sites": list(job.names)}}
     result = asking.document(found, totals, about)
-    report = asked_report(job, asking, found[0].certificate, written, out.name)
-    written += [
+    facts = [  # before the answers, which can be computed again from the totals
         write_whole(out / RESULT, json.dumps(result, indent=1, allow_nan=False) + "\n"),
         write_whole(out / CERTIFICATE, found[0].certificate.to_json()),
-        write(report, out / REPORT),
     ]
-    return found, written
+    written = write_answers(out, found, [one.kind for one in questions])
+    report = asked_report(job, asking, found[0].certificate, written, out.name)
+    return found, [*written, *facts, write(report, out / REPORT)]
 
 
 def check_tables(job: TrainingJob, folder: Path) -> dict[str, TableCheck]:

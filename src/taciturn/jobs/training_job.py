@@ -38,10 +38,6 @@ class OwnedJob(Job):
 
     @model_validator(mode="after")
     def _check_owned(self) -> Self:
-        if (k := first_repeated(site.database or Path(str(site.data)) for site in self.sites)) is not None:
-            raise ValueError(
-                f"`sites.{k}.data` must differ from the data of all other sites: each record is at one site"
-            )
         for k, site in enumerate(self.sites):
             if site.csv is not None and not str(site.data).lower().endswith(".csv"):
                 raise ValueError(f"`sites.{k}.csv` must be left out: {site.data} is not a CSV file")
@@ -50,7 +46,12 @@ class OwnedJob(Job):
         return self
 
     def files(self, folder: Path) -> list[TableFile]:
-        """Where the rows of each site are."""
+        """Where the rows of each site are. Two sites must not have the same rows."""
+        places = (site.database or (folder / str(site.data)).resolve() for site in self.sites)
+        if (k := first_repeated(places)) is not None:
+            raise ParameterError(
+                f"`sites.{k}.data` must differ from the data of all other sites: each record is at one site."
+            )
         return [
             TableFile(site, folder / str(site.data), (site.csv or self.csv).form())
             if site.database is None

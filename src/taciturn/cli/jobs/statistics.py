@@ -43,8 +43,10 @@ def evaluate(
     cost of training. The keys delta, colluding and person of the job file, and the budget in owner.toml,
     apply.
     """
+    from ...core.files import check_folder
     from ...jobs.statistics import evaluate_job
 
+    check_folder("--certificate", certificate)
     found = evaluate_job(model, job, epsilon=epsilon, bins=bins, public=public)
     if as_json:
         names = ("accuracy", "auc", "unanswered", "classes", "confusion", "margin", "calibration")
@@ -94,6 +96,7 @@ def ask(
 
 @app.command("describe")
 def describe(
+    context: typer.Context,
     job: Annotated[
         Path, typer.Argument(help="A job file; it names the sites, the columns and their ranges.")
     ],
@@ -108,10 +111,18 @@ def describe(
     Use it to adjust the ranges in the schema before you train. The keys delta, colluding and person of the
     job file, and the budget in owner.toml, apply.
     """
+    from ...core.files import check_folder
     from ...jobs.statistics import describe_job
     from ...jobs.training_job import kind_in
 
+    check_folder("--certificate", certificate)
     if kind_in(job) == "describe":
+        for name in ("epsilon", "bins", "certificate"):
+            if (source := context.get_parameter_source(name)) is not None and source.name != "DEFAULT":
+                raise typer.BadParameter(
+                    f"--{name} has no effect on a job of kind 'describe': the job states epsilon and bins, "
+                    "and the certificate is written beside the answers."
+                )
         ask(job, None, as_json)
         return
     found = describe_job(job, epsilon=epsilon, bins=bins)
