@@ -192,7 +192,7 @@ WALKS = {
             "data/tables/unit_ball.py: UnitBallScaling.rows",
             "estimators/fitting.py: FitTask.run",
             "runtime/local.py: run_local",
-            "methods/admm/averaging.py: network_average",
+            "methods/admm/updates.py: network_average",
             "privacy/certificate/certificate.py: Certificate.of",
         ),
     ),

@@ -22,11 +22,11 @@ from taciturn.objective.sources import Size
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.runtime.engine_selection import cpus_here
-from taciturn.runtime.partition import cut
 from taciturn.runtime.ray.cluster import cluster
 from taciturn.runtime.ray.driver import Driver
 from taciturn.runtime.ray.worker import crew, fetch
 from taciturn.runtime.setup import Setup, prepare
+from taciturn.runtime.shards import cut
 
 from ..memory import forget_peak, peak
 from .small import Line, Race, by_sites, race

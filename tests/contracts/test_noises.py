@@ -10,7 +10,7 @@ import pytest
 import taciturn as tt
 from support.example_run import run_facts, site_facts
 from taciturn.core.errors import ParameterError
-from taciturn.methods.admm.real_run_defaults import check_samplers
+from taciturn.methods.admm.real_runs import check_samplers
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import Charge
 from taciturn.privacy.ledger.memory import MemoryLedger

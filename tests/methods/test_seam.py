@@ -18,7 +18,7 @@ ON_THE_WAY_OUT = {
 """What pays for a release."""
 PRICED = {
     "methods/base.py: price": "what a run will cost",
-    "methods/admm/accounts.py: price_run": "what a run will cost, from its tables",
+    "methods/admm/tables.py: price_run": "what a run will cost, from its tables",
     "sites/rounds/store.py: charged_ledger": "a ledger made of the charges that are stored",
     "sites/rounds/evidence.py: cost_of": "what another site's frames have cost it",
 }

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from taciturn import Graph, LogCosh, Problem, simulate
-from taciturn.methods.admm.accounts import loss_facts
-from taciturn.methods.admm.averaging import network_average
+from taciturn.methods.admm.tables import loss_facts
+from taciturn.methods.admm.updates import network_average
 from taciturn.planning.calibration import EpsilonBudget
 from taciturn.planning.planned_run import calibrated_run
 from taciturn.planning.proxy import generate_proxy

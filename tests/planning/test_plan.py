@@ -15,7 +15,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.data.tables.column_types import Category, Number
 from taciturn.data.tables.schema import Schema
 from taciturn.jobfile.toml_fields import read_noise
-from taciturn.methods.admm.averaging import network_average
+from taciturn.methods.admm.updates import network_average
 from taciturn.objective import LocalObjective
 from taciturn.paper.figures.spec import FigureCurve
 from taciturn.planning import planned_run

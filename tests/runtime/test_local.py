@@ -13,7 +13,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.methods.admm.node import Node
 from taciturn.methods.run import Recorder
 from taciturn.runtime import local
-from taciturn.runtime.messages import Messages
+from taciturn.runtime.local import Messages
 
 PP = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.04), 0.5, tt.NormNoise(tt.Geometric(3.0, 1.03)))
 

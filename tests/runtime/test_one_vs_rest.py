@@ -13,9 +13,8 @@ from taciturn.core.errors import BudgetExceeded, LedgerError, ParameterError
 from taciturn.privacy.facts import SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
-from taciturn.runtime.one_vs_rest import run_charged
 from taciturn.runtime.setup import prepare
-from taciturn.runtime.train import train
+from taciturn.runtime.train import run_charged, train
 
 METHOD = tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(3.0))
 

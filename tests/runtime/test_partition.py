@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import taciturn as tt
 from taciturn.core.errors import ParameterError
-from taciturn.runtime.partition import cut
+from taciturn.runtime.shards import cut
 
 graphs = st.one_of(
     st.integers(3, 20).map(tt.Graph.ring),

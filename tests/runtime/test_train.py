@@ -10,7 +10,7 @@ import pytest
 import taciturn as tt
 import taciturn.objective.solver.many as many_module
 from taciturn.core.errors import BudgetExceeded, LedgerError, NotConverged, ParameterError
-from taciturn.methods.admm.real_run_defaults import cover
+from taciturn.methods.admm.real_runs import cover
 from taciturn.methods.base import Network
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import ABORTED, SiteBudget

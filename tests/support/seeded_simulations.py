@@ -22,7 +22,7 @@ from support.seeded_rows import (
     with_constant,
     with_targets,
 )
-from taciturn.methods.admm.averaging import network_average
+from taciturn.methods.admm.updates import network_average
 
 GAUSSIAN = tt.GaussianNoise(std=tt.Geometric(0.4, 0.98))
 NORM = tt.NormNoise(rate=tt.Geometric(3.0, 1.03))

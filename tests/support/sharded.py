@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.runtime.partition import cut
 from taciturn.runtime.setup import prepare
-from taciturn.runtime.shards import Shard, ShardTask
+from taciturn.runtime.shards import Shard, ShardTask, cut
 
 
 def setup_of(

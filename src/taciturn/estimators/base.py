@@ -32,7 +32,7 @@ from ..data.features.mapped_rows import held_if_few
 from ..data.tables.clipping import clip_rows, is_sparse, row_norms, whitened_factors
 from ..data.tables.unit_ball import UnitBallScaling
 from ..graph import GraphLike
-from ..methods.admm.averaging import network_average
+from ..methods.admm.updates import network_average
 from ..methods.base import Method
 from ..methods.run import Run
 from ..objective.losses import Loss

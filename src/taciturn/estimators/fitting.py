@@ -25,8 +25,8 @@ from ..objective.problem import Problem
 from ..objective.softmax import SoftmaxProblem
 from ..planning.request import Plan
 from ..privacy.facts import SiteBudget
-from ..runtime.one_vs_rest import run_charged
 from ..runtime.setup import Setup, prepare
+from ..runtime.train import run_charged
 
 
 @dataclass(frozen=True, eq=False, repr=False)

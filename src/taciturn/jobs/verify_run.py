@@ -151,7 +151,7 @@ def _check_trace(folder: Path, model: Model) -> str:
 
 def _average(released: Any, model: Model, weights: Any) -> tuple[Any, Any]:
     from ..data.tables.unit_ball import UnitBallScaling
-    from ..methods.admm.averaging import network_average
+    from ..methods.admm.updates import network_average
 
     given = model.settings
     ball = UnitBallScaling(

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 
 from ..core import checks
 from ..core.errors import ParameterError
-from .admm.float_limits import check_reach, least_tol
 from .admm.perturbations import PenaltyPerturbation
 from .admm.prepared import PreparedADMM
+from .admm.real_runs import check_reach, least_tol
 from .admm.theory import convergence
 from .base import Network, RunOptions, SitesMethod
 from .programs.masked_descent import MaskedDescent

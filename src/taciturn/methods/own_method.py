@@ -20,7 +20,7 @@ from ..core.types import Array
 from ..privacy.facts import RoundCharges, SiteFacts
 from ..privacy.stated_cost import OWN, StatedCost
 from ..rng import Streams, streams_of
-from .admm.accounts import loss_facts
+from .admm.tables import loss_facts
 from .base import UNSAID, Audience, Network, PreparedMethod, RunOptions, site_numbers
 
 

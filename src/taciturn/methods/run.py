@@ -17,7 +17,7 @@ from ..privacy.certificate.certificate import Certificate
 from ..privacy.certificate.claims import paper_curve
 from ..privacy.certificate.released import Released
 from ..privacy.ledger.memory import Ledger
-from .admm.averaging import network_average
+from .admm.updates import network_average
 
 
 @dataclass(frozen=True)

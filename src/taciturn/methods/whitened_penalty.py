@@ -80,7 +80,7 @@ def whitened_objective(objective: LocalObjective, at: Coordinates) -> LocalObjec
 
     Each transformed row depends on one original row alone.
     """
-    from ..kernels.whitened_rows import dense_rows, sparse_rows
+    from ..kernels.row_functions import dense_rows, sparse_rows
 
     W = np.ascontiguousarray(at.W / at.q)
     made = copy.copy(objective)

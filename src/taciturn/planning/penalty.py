@@ -17,7 +17,7 @@ import numpy as np
 from ..core.errors import ParameterError
 from ..core.formatting import format_given
 from ..core.types import Array
-from ..methods.admm.accounts import loss_facts
+from ..methods.admm.tables import loss_facts
 from ..methods.sums.program import SumTables
 from ..privacy.facts import RunFacts
 from ..privacy.marks import PLANNED

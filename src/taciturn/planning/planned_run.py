@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 
 from ..core.types import Array
-from ..methods.admm.accounts import price_run
 from ..methods.admm.perturbations import PenaltyPerturbation
 from ..methods.admm.prepared import PreparedADMM
+from ..methods.admm.tables import price_run
 from ..methods.base import Network
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import RunFacts

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..graph import Graph
-from ..methods.admm.averaging import network_average
+from ..methods.admm.updates import network_average
 from ..objective import LocalObjective, Loss, Problem
 from ..runtime.simulate import simulate
 from .planned_run import PlannedRun

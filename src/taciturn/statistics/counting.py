@@ -30,9 +30,9 @@ from ..privacy.ledger.active import charge_run
 from ..questions.answer import PrivateAnswer
 from ..questions.asking import Asking, released_as
 from ..questions.question import PublicTable, Question, SiteTable, Spending
-from ..runtime.one_vs_rest import run_charged
 from ..runtime.setup import prepare
 from ..runtime.simulate import Engine, cluster_engine
+from ..runtime.train import run_charged
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -19,8 +19,8 @@ from taciturn import (
     PrimalPerturbation,
     SmoothHinge,
 )
-from taciturn.methods.admm.accounts import charges, loss_facts, price_run
 from taciturn.methods.admm.prepared import PreparedADMM
+from taciturn.methods.admm.tables import loss_facts, price_run
 from taciturn.methods.base import Network
 from taciturn.privacy.facts import PLANNED
 
@@ -93,7 +93,7 @@ def test_the_facts_name_the_method(given, method):
 
 def each(method, t, sites):
     """The charges of round t, one by one, of sites that the tables have rows for."""
-    return list(charges(method.tables(3, 4).part(range(len(sites))), t, np.array(sites)).each())
+    return list(method.tables(3, 4).part(range(len(sites))).charges(t, np.array(sites)).each())
 
 
 def test_a_charge_is_the_tables_entry_for_that_site_and_round():
@@ -107,7 +107,7 @@ def test_a_charge_is_the_tables_entry_for_that_site_and_round():
 def test_all_charges_of_a_round_are_those_of_its_sites(method):
     tables = method.tables(3, 4)
     for t in range(1, 5):
-        alone = [list(charges(tables.part(range(i, i + 1)), t, np.array([i])).each()) for i in range(3)]
+        alone = [list(tables.part(range(i, i + 1)).charges(t, np.array([i])).each()) for i in range(3)]
         assert [[charge] for charge in each(method, t, [0, 1, 2])] == alone
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from taciturn import Graph, Logistic, PenaltyPerturbation, Problem, simulate
 from taciturn.core.errors import ParameterError
-from taciturn.methods.admm.averaging import network_average
+from taciturn.methods.admm.updates import network_average
 from taciturn.objective import LocalObjective
 from taciturn.planning.proxy import generate_proxy
 from taciturn.privacy.noise import GaussianNoise

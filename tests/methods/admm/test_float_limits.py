@@ -7,8 +7,8 @@ import pytest
 
 import taciturn as tt
 from taciturn.core.errors import OutOfReach, ParameterError
-from taciturn.methods.admm.float_limits import check_reach, history_limit, least_tol, longest_noise
 from taciturn.methods.admm.node import Node, NodeState
+from taciturn.methods.admm.real_runs import check_reach, history_limit, least_tol, longest_noise
 from taciturn.methods.base import Network
 from taciturn.methods.loop import Store, loop
 from taciturn.objective.local import LocalObjective

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from taciturn.core.errors import WorkerLost
-from taciturn.runtime.partition import cut
 from taciturn.runtime.ray import worker
+from taciturn.runtime.shards import cut
 
 
 def test_workers_with_other_package_versions_are_refused(joined, problem, ring, monkeypatch):

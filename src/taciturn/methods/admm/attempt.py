@@ -22,8 +22,8 @@ import numpy as np
 from ...core.types import Array
 from ...privacy.facts import Charge
 from ..base import Audience, Links
-from .averaging import network_average
 from .node import Node, NodeState
+from .updates import network_average
 
 EDGE = 0.75  # near the clip: from this share of it on. Noise alone may move a few entries there, but not half
 

@@ -16,8 +16,7 @@ from ...core.types import Array
 from ...objective.solver.many import ManySites
 from ...privacy.facts import RoundCharges
 from ...rng import Streams
-from . import accounts
-from .float_limits import check_history, try_solve
+from .real_runs import check_history, try_solve
 from .release_noise import RoundNoise
 from .tables import Tables
 from .updates import curvature, dual_update, linear_term
@@ -100,7 +99,7 @@ class Node:
 
     def charges(self, t: int) -> RoundCharges:
         """The cost of the releases of round t."""
-        return accounts.charges(self.tables, t, self.sites)
+        return self.tables.charges(t, self.sites)
 
     def after(self, state: NodeState, f: Array, heard: Array) -> NodeState:
         """The dual update [ZKL18, (11)], from the vectors sent and received in round state.t + 1."""

@@ -27,7 +27,7 @@ from ..base import UNSAID, Network, RunOptions
 from ..whitened_penalty import ROUNDS as MOMENT_ROUNDS
 from ..whitened_penalty import PreparedWhitened
 from .prepared import PreparedADMM
-from .real_run_defaults import check_samplers, cover
+from .real_runs import check_samplers, cover
 from .tables import MethodName, Noise, Tables
 from .theory import check_theorem_1
 

@@ -17,8 +17,7 @@ from ...privacy.facts import RoundCharges
 from ...privacy.noise import GaussianNoise, draw
 from ...rng import streams_of
 from ..base import Audience, Links, Network, SitesMethod, site_numbers
-from . import accounts
-from .tables import Tables
+from .tables import Tables, loss_facts
 
 if TYPE_CHECKING:
     from .attempt import ADMMSite
@@ -119,7 +118,7 @@ class PreparedADMM(SitesMethod):
         return replace(self, network=self.network.part(own), tables=self.tables.part(own))
 
     def charges(self, t: int) -> RoundCharges:
-        return accounts.charges(self.tables, t, site_numbers(self.network))
+        return self.tables.charges(t, site_numbers(self.network))
 
     def describe(self) -> dict[str, Any]:
         return {"tol": self.tol, "start": self.begin, "method": self.method}
@@ -133,14 +132,14 @@ class PreparedADMM(SitesMethod):
         }
 
     def schedules_of(self, row: int) -> dict[str, Any]:
-        return accounts.schedules(self.tables.site(row))
+        return self.tables.site(row).schedules()
 
     def method_facts(self, *, simulated: bool) -> dict[str, Any]:
         tables, network = self.tables, self.network
         return {
             "method": tables.method,
             "noise": "none" if tables.noise is None else tables.noise.kind,
-            "loss": accounts.loss_facts(network.loss),
+            "loss": loss_facts(network.loss),
             "rounds": tables.rounds,
             "regularization": network.regularization * network.regularizer.strong_convexity,
             "output_noise": None if tables.output_noise is None else tables.output_noise.kind,

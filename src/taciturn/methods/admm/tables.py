@@ -1,13 +1,21 @@
-"""The schedules and noise scales of a run for every site and round, fixed before the run starts."""
+"""The schedules and noise scales of a run for every site and round, and the charges that follow from them.
+
+All of them are fixed before the run starts, so the cost of all rounds is known before the first round.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...objective.losses import SHIPPED, Loss
+from ...privacy.facts import SCHEDULES, RoundCharges, RunFacts, SiteFacts
+from ...privacy.ledger.memory import MemoryLedger
+from ...privacy.loss_facts import LossFacts
 from ...privacy.noise import GaussianNoise, NormNoise
 from ...schedules import Schedule
 
@@ -87,6 +95,16 @@ class Tables:
         table: Table | None = getattr(self, name)
         return None if table is None else np.ascontiguousarray(table[:, t - 1])
 
+    def schedules(self) -> dict[str, Any]:
+        """The schedules of these tables, which must be of one site, as fields of `SiteFacts`."""
+        given = zip(SCHEDULES, (self.theta, self.eta, self.scale, self.output_scale), strict=True)
+        return {name: () if table is None else tuple(table.tolist()) for name, table in given}
+
+    def charges(self, t: int, sites: NDArray[np.int64]) -> RoundCharges:
+        """The charges for what these sites release in round t; row k of the tables belongs to sites[k]."""
+        eta = np.ascontiguousarray(self.eta[:, t - 1])
+        return RoundCharges(t, sites, eta, self.column("scale", t), self.column("output_scale", t))
+
     def _rows(self, index: int | slice | None) -> dict[str, Any]:
         tables = {name: getattr(self, name) for name in _BY_SITE}
         return {name: None if table is None else table[index] for name, table in tables.items()}
@@ -98,3 +116,30 @@ class HasTables(Protocol):
     def tables(self, sites: int, rounds: int) -> Tables:
         """Return every number of the run, checked."""
         ...
+
+
+def loss_facts(loss: Loss) -> LossFacts:
+    """The facts that the accountant needs about a loss; only taciturn's own losses get tighter bounds."""
+    shipped = type(loss) in SHIPPED.values()
+    parameters: dict[str, Any] = asdict(loss) if is_dataclass(loss) and not isinstance(loss, type) else {}
+    return LossFacts(
+        name=loss.name if shipped else f"custom {loss.name}",
+        slope_bound=loss.slope_bound,
+        curvature_bound=loss.curvature_bound,
+        kind=loss.kind,
+        parameters={name: value for name, value in parameters.items() if isinstance(value, float)},
+    )
+
+
+def price_run(tables: Tables, run: RunFacts, sites: Sequence[SiteFacts]) -> MemoryLedger:
+    """The ledger of these sites after the last round, computed in advance.
+
+    Row k of the tables belongs to sites[k].
+    """
+    ledger, numbers = MemoryLedger(run, sites), np.array([facts.site for facts in sites], dtype=np.int64)
+    for entry in run.sums:  # the first rounds release moments of the rows
+        none, std = np.zeros(len(numbers)), np.full(len(numbers), entry.std)
+        ledger.charge_round(RoundCharges(entry.t, numbers, none, std, None))
+    for t in range(1, tables.rounds + 1):
+        ledger.charge_round(tables.charges(t, numbers)._replace(t=t + run.moments))
+    return ledger

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ...core.errors import ParameterError
 from ...core.types import Array
 
 Steps = NDArray[np.int64]
@@ -56,3 +57,18 @@ def to_grid(f: Array, *, grid: float | None, clip: float | None) -> Array:
     if grid is not None:
         f = np.rint(f / grid) * grid + 0.0  # + 0.0 turns -0.0 into 0.0: the sign bit must not leak
     return f
+
+
+def network_average(released: Array, weights: ArrayLike | None = None) -> Array:
+    """sum_i w_i f_i / sum_i w_i: (..., sites, d) -> (..., d); equal weights by default.
+
+    An average of released vectors costs no privacy (post-processing). An average that includes a vector that
+    was not released would reveal more. Without weights, the vectors are added in the order of the sites. No
+    matrix product is used, so that every machine gets the same bits.
+    """
+    if weights is None:
+        return np.asarray(released.mean(axis=-2))
+    w, sites = np.asarray(weights, dtype=np.float64), released.shape[-2]
+    if w.shape != (sites,) or not np.all(np.isfinite(w) & (w >= 0)) or w.sum() <= 0:
+        raise ParameterError(f"`weights` must be {sites} numbers of at least 0, not all 0.")
+    return np.asarray(np.tensordot(released, w / w.sum(), axes=([-2], [0])))

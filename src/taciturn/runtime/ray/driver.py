@@ -20,9 +20,8 @@ from ...methods.run import Recorder, Run
 from ...privacy.facts import RoundCharges
 from ...privacy.ledger.memory import MemoryLedger
 from ..checkpoint import Checkpoint, ResumedRun
-from ..partition import Part
 from ..setup import Setup
-from ..shards import ShardTask, StepResult
+from ..shards import Part, ShardTask, StepResult
 from .worker import fetch
 
 

@@ -17,8 +17,8 @@ from ...methods.run import Run
 from ...objective.sources import Size, SourcedProblem
 from ..checkpoint import Checkpoint, check_resumable
 from ..engine_selection import cpus_here
-from ..partition import Part, cut
 from ..setup import Setup
+from ..shards import Part, cut
 from .cluster import cluster
 from .driver import Driver
 from .worker import crew, fetch

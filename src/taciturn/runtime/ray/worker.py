@@ -19,8 +19,7 @@ from ...core.versions import versions
 from ...methods.base import AnyProblem
 from ...objective.sources import Size, Source, SourcedProblem, open_site, survey
 from ..checkpoint import Checkpoint
-from ..partition import Part
-from ..shards import Shard, ShardTask
+from ..shards import Part, Shard, ShardTask
 
 PATIENCE = 60.0
 """Seconds to wait for free CPUs on the cluster."""
