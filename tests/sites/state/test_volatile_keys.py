@@ -1,6 +1,7 @@
 """Keys are in volatile memory, belong to one state file at one round, and are deleted in time."""
 
 import os
+import resource
 import shutil
 import stat
 
@@ -8,10 +9,9 @@ import pytest
 
 from taciturn.core.errors import SiteError, WrongFiles
 from taciturn.sites.files.site import KEYRING
-from taciturn.sites.state import locked_memory
+from taciturn.sites.state import volatile_keys
 from taciturn.sites.state.kernel_keyring import LARGEST, KernelKeyring
-from taciturn.sites.state.locked_memory import MemoryFolder, find_fault
-from taciturn.sites.state.volatile_keys import open_volatile
+from taciturn.sites.state.volatile_keys import NAMES, MemoryFolder, find_fault, mounted, open_volatile
 
 SHARED = os.environ.get("RUNTIME_DIRECTORY", "")
 PLACES = [
@@ -48,7 +48,47 @@ def test_a_key_outlives_the_process_and_is_forgotten_where_it_was_deleted(folder
     again.change({"keys": None})
     assert first.read() == {"y": b"two"}
     again.wipe()
-    assert first.place.names() == [] and first.read() == {}
+    assert [first.place.read(name) for name in NAMES] == [None] * len(NAMES) and first.read() == {}
+
+
+def test_wipe_also_erases_the_unfinished_file_of_a_killed_process(state):
+    keys = open_volatile(None, state)
+    keys.change({"keys": b"first"})
+    folder = keys.place.folder
+    (folder / ".keys.part").write_bytes(b"sec")
+    keys.change({"keys": b"second"})
+    assert [path.name for path in folder.iterdir()] == ["keys"] and keys.read() == {"keys": b"second"}
+    (folder / ".keys.part").write_bytes(b"sec")
+    keys.wipe()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_lack_of_descriptors_is_a_fault_that_a_restart_can_fix(state):
+    keys = open_volatile(None, state)
+    keys.change({"keys": b"first"})
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        with pytest.raises(SiteError, match="Too many open files") as caught:
+            keys.change({"keys": b"second"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert not isinstance(caught.value, WrongFiles) and keys.read() == {"keys": b"first"}
+    keys.wipe()
+
+
+def test_a_secret_that_does_not_fit_is_an_error_and_keeps_the_old_one(state):
+    keys = open_volatile(None, state)
+    keys.change({"keys": b"first"})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))  # a short write
+    try:
+        with pytest.raises(SiteError, match="keys cannot be kept there"):
+            keys.change({"keys": bytes(5000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert keys.read() == {"keys": b"first"}
+    keys.wipe()
 
 
 def test_a_state_that_was_put_back_or_copied_finds_no_keys_of_its_own(state, tmp_path):
@@ -72,7 +112,7 @@ def test_a_damaged_key_is_not_used(state):
 
 
 def test_a_folder_on_a_disk_is_refused_with_the_command_that_helps(state, tmp_path):
-    if locked_memory.file_system(tmp_path) == locked_memory.TMPFS:
+    if mounted(tmp_path)[0] == "tmpfs":
         pytest.skip("the tests' own folder is on a tmpfs")
     with pytest.raises(WrongFiles, match=r"must be on a tmpfs.*mount -t tmpfs -o noswap"):
         open_volatile(tmp_path, state)
@@ -81,7 +121,7 @@ def test_a_folder_on_a_disk_is_refused_with_the_command_that_helps(state, tmp_pa
 
 def test_a_tmpfs_that_may_be_swapped_is_refused(state, monkeypatch):
     keys = open_volatile(None, state)
-    monkeypatch.setattr(locked_memory, "swaps", lambda: True)
+    monkeypatch.setattr(volatile_keys, "swaps", lambda: True)
     with pytest.raises(WrongFiles, match=r"may be swapped to a disk.*swapoff -a"):
         keys.change({"keys": b"secret"})  # swap was turned on meanwhile
     with pytest.raises(WrongFiles, match="may be swapped to a disk"):
@@ -89,7 +129,7 @@ def test_a_tmpfs_that_may_be_swapped_is_refused(state, monkeypatch):
     monkeypatch.setattr(KernelKeyring, "works", staticmethod(lambda: False))
     with pytest.raises(WrongFiles, match="has no memory for keys that a power cut erases"):
         open_volatile(None, state)
-    monkeypatch.setattr(locked_memory, "has_option", lambda folder, option: option == "noswap")
+    monkeypatch.setattr(volatile_keys, "mounted", lambda folder: ("tmpfs", {"rw", "noswap"}))
     keys.change({"keys": b"secret"})
     keys.wipe()
 

@@ -8,39 +8,32 @@ machine with its memory, contains the keys: protect such an image like a key.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import resource
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from io import FileIO
 from pathlib import Path
-from typing import Protocol
 
-from ...core.errors import WrongFiles
+from ...core.errors import SiteError, WrongFiles
 from ..files.site import KEYRING
 from .high_water import file_identity
 from .kernel_keyring import KernelKeyring
-from .locked_memory import MemoryFolder, find_fault
 
 NAMES = ("secret", "keys", "y")  # names of entries; each states its attempt and round
 _MAGIC = b"taciturn keys 2\n"
-
-
-class SecretPlace(Protocol):
-    """A store of secrets by name."""
-
-    def write(self, name: str, secret: bytes) -> None: ...
-    def read(self, name: str) -> bytes | None: ...
-    def delete(self, name: str) -> None: ...
-    def names(self) -> list[str]: ...
+_MOUNT = "mount -t tmpfs -o noswap,size=16m,mode=0700,uid=USER tmpfs FOLDER (Linux 6.4 and later)"
 
 
 @dataclass(frozen=True, eq=False)
 class VolatileMemory:
     """The volatile memory of one site's protocol; `state` is the state file that the memory belongs to."""
 
-    place: SecretPlace
+    place: MemoryFolder | KernelKeyring
     state: Path
 
     @cached_property
@@ -68,8 +61,7 @@ class VolatileMemory:
 
     def wipe(self) -> None:
         """Delete all secrets."""
-        for name in self.place.names():
-            self.place.delete(name)
+        self.change(dict.fromkeys(NAMES))
 
 
 def open_volatile(folder: Path | None, state: Path) -> VolatileMemory:
@@ -102,3 +94,127 @@ def _usual_places() -> Iterator[Path]:
     for place in (*(entry for entries in named for entry in entries), "/dev/shm"):
         if place and os.access(place, os.W_OK | os.X_OK):
             yield Path(place)
+
+
+def find_fault(folder: Path) -> str:
+    """The reason why a folder is unsafe for keys, and the fix; empty if it is safe."""
+    try:
+        kind, options = mounted(folder)
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        return f"cannot be read ({error.strerror}); create it, or name another folder."
+    if kind not in ("tmpfs", "ramfs"):
+        return f"must be on a tmpfs, which a power cut erases. Mount one: {_MOUNT}"
+    if kind == "tmpfs" and "noswap" not in options and swaps():
+        return (
+            "is a tmpfs that may be swapped to a disk. Mount one with `noswap`: "
+            f'{_MOUNT}; or turn swap off: swapoff -a; or set volatile = "keyring" in `keys`.'
+        )
+    return ""
+
+
+def mounted(folder: Path) -> tuple[str, frozenset[str]]:
+    """The type of a folder's file system, and the options that all its mounts have in common."""
+    device = os.stat(folder).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    lines = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    mounts = [fields[fields.index("-") + 1 :] for fields in lines if fields[2] == number]
+    options = [frozenset(fields[-1].split(",")) for fields in mounts]
+    return (mounts[0][0], frozenset.intersection(*options)) if mounts else ("", frozenset())
+
+
+def swaps() -> bool:
+    """Whether the machine has swap; True if this cannot be found out."""
+    try:
+        with open("/proc/swaps", "rb", buffering=0) as file:
+            return len(file.read().splitlines()) > 1
+    except (FileNotFoundError, PermissionError):
+        return True
+
+
+@dataclass(frozen=True)
+class MemoryFolder:
+    """Secrets as files of a folder that only this user can read; each file is written whole or not at all."""
+
+    folder: Path
+
+    def write(self, name: str, secret: bytes) -> None:
+        """Store a secret; `WrongFiles` if swap was turned on since the site started."""
+        self._make()
+        part = self._part(name)
+        try:
+            if fault := find_fault(self.folder):
+                raise WrongFiles(f"{self.folder} {fault}")
+            _erase(part)  # a killed process may have left it behind
+            with open(part, "xb", buffering=0, opener=_for_owner) as file:
+                if file.write(secret) < len(secret):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            with _opened(self.folder / name) as before:
+                part.rename(self.folder / name)  # a process killed here leaves the old or the new file
+                if before is not None:
+                    _overwrite(before)
+        except OSError as error:
+            with suppress(OSError):
+                _erase(part)
+            raise SiteError(f"{self.folder}: keys cannot be kept there ({error.strerror}).") from error
+
+    def read(self, name: str) -> bytes | None:
+        """A secret, or None."""
+        if not self.folder.is_dir():
+            return None
+        self._check()
+        try:
+            return (self.folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SiteError(f"{self.folder}: keys cannot be read there ({error.strerror}).") from error
+
+    def delete(self, name: str) -> None:
+        """Overwrite a secret, and remove it."""
+        _erase(self.folder / name)
+        _erase(self._part(name))
+
+    def _part(self, name: str) -> Path:
+        """The unfinished file of a secret."""
+        return self.folder / f".{name}.part"
+
+    def _make(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise WrongFiles(f"{self.folder}: cannot be created ({error.strerror}).") from error
+        self._check()
+
+    def _check(self) -> None:
+        """Check that the folder belongs to this user alone: any user can create folders in shared memory."""
+        found = os.lstat(self.folder)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not os.path.isdir(self.folder):
+            raise WrongFiles(f"{self.folder}: must belong to this user alone; remove it first.")
+
+
+@contextmanager
+def _opened(place: Path) -> Iterator[FileIO | None]:
+    """An open file, which can be overwritten after another file has taken its name; None if it is missing."""
+    try:
+        file = open(place, "r+b", buffering=0)
+    except FileNotFoundError:
+        yield None
+        return
+    with file:
+        yield file
+
+
+def _overwrite(file: FileIO) -> None:
+    file.write(bytes(os.fstat(file.fileno()).st_size))
+
+
+def _erase(place: Path) -> None:
+    """Overwrite a file, and remove it."""
+    with _opened(place) as file:
+        if file is not None:
+            _overwrite(file)
+            place.unlink()
+
+
+def _for_owner(place: str, flags: int) -> int:
+    return os.open(place, flags | os.O_NOFOLLOW, 0o600)
