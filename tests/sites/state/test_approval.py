@@ -13,7 +13,7 @@ from taciturn.privacy.ledger import chain
 from taciturn.sites.files.site import ApprovalRules, load_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.state.account import open_account
-from taciturn.sites.state.approval import JobQuestion, _misses, audit_log, decide
+from taciturn.sites.state.approval import JobQuestion, _misses, audit_log, decide, question
 from taciturn.sites.trial.rehearsal import make_network
 
 
@@ -103,7 +103,8 @@ def test_rules_approve_kinds_columns_and_costs(ready, rules, why):
     own = make_ready(edit(ready.site.folder / "site.toml", approve=rules))
     decision = decide(own.site, own.planned(), open_account(own.site))
     assert decision.allowed == (why is None) and (why or "approved by the rules") in decision.why
-    assert decision.cost == own.planned().epsilon and decision.left == pytest.approx(50.0)
+    assert question(own.site, own.planned()).epsilon == own.planned().epsilon
+    assert open_account(own.site).seen().left == pytest.approx(50.0)
 
 
 def test_a_rule_for_an_unknown_kind_is_refused(ready):

@@ -71,7 +71,7 @@ class SiteStore:
         self._lock = LockFile(path)
         try:
             with wrong_ledger_as(path), ledger_errors():
-                self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+                self._db = chain.connect(path, "rwc")
                 try:
                     self._begin(job, name)
                 except BaseException:
@@ -84,14 +84,15 @@ class SiteStore:
     def _begin(self, job: bytes, name: str) -> None:
         """Create the tables of a new file; an existing file must have the same job, site and schedules."""
         self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = EXTRA")
         with self._transaction() as db:
             if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
                 db.execute(f"PRAGMA user_version = {FORMAT}")
                 db.execute("CREATE TABLE records (key TEXT PRIMARY KEY, value BLOB NOT NULL)")
                 chain.create(db)
-                facts = {"format": FORMAT, "job": job.hex(), "name": name, "id": os.urandom(16).hex()}
-                chain.append(db, chain.EMPTY, facts | self._plain())
+                first = {"format": FORMAT, "job": job.hex(), "name": name, "id": os.urandom(16).hex()}
+                budget = None if self.budget is None else to_plain(self.budget)
+                facts = {"run": to_plain(self.run), "facts": to_plain(self.facts), "budget": budget}
+                chain.append(db, chain.EMPTY, first | facts)
         check_form(self._db, self.path, FORMAT)
         with unreadable_as(self.path):
             bodies, self.head = chain.verify_rows(self._db)
@@ -110,10 +111,6 @@ class SiteStore:
                 f"{self.path}: the run was started with another `penalty`, `noise` or `output_noise`. The "
                 "cost depends on them, so they must not change: restore the old values."
             )
-
-    def _plain(self) -> dict[str, Any]:
-        budget = None if self.budget is None else to_plain(self.budget)
-        return {"run": to_plain(self.run), "facts": to_plain(self.facts), "budget": budget}
 
     def _record(self, key: str) -> bytes | None:
         row = self._db.execute("SELECT value FROM records WHERE key = ?", (key,)).fetchone()
@@ -183,15 +180,8 @@ class SiteStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with unusable_named(self.path), ledger_errors():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+        with unusable_named(self.path), chain.transaction(self._db) as db:
+            yield db
 
     def __enter__(self) -> Self:
         return self
@@ -225,17 +215,18 @@ def charged_ledger(
 
 def is_site_file(path: Path) -> bool:
     """Whether an SQLite file is the store of a site."""
-    with closing(_open_to_read(path)) as db, ledger_errors():
+    with open_to_read(path) as db:
         return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'").fetchone() is not None
 
 
 def read_ledger(path: Path) -> ChargedLedger:
     """The charges in the file of a site, which may be running."""
-    with closing(_open_to_read(path)) as db, ledger_errors(), unreadable_as(path):
+    with open_to_read(path) as db:
         bodies, head = chain.verify_rows(db)
         row = db.execute("SELECT value FROM records WHERE key = ?", (REST,)).fetchone()
         rest = _rest(None if row is None else bytes(row[0]))
-        return charged_ledger(*read_facts(bodies[0]), bodies[1:], head, rest, read_budget(bodies[0]))
+        budget = budget_from(bodies[0].get("budget"))
+        return charged_ledger(*read_facts(bodies[0]), bodies[1:], head, rest, budget)
 
 
 def read_facts(first: dict[str, Any]) -> tuple[RunFacts, SiteFacts]:
@@ -243,13 +234,11 @@ def read_facts(first: dict[str, Any]) -> tuple[RunFacts, SiteFacts]:
     return run_from(first["run"]), site_from(first["facts"])
 
 
-def read_budget(first: dict[str, Any]) -> SiteBudget | None:
-    """The budget at the start of the run."""
-    return budget_from(first.get("budget"))
-
-
-def _open_to_read(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+@contextmanager
+def open_to_read(path: Path) -> Iterator[sqlite3.Connection]:
+    """The state file of a site, which may be running."""
+    with closing(chain.connect(path, "ro")) as db, ledger_errors(), unreadable_as(path):
+        yield db
 
 
 @contextmanager

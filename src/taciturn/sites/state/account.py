@@ -28,7 +28,7 @@ from ...privacy.ledger.active import active_budget
 from ...privacy.ledger.budget import Budget
 from ...privacy.ledger.pricing import Planned
 from ..files.database import check_ledger, wrong_ledger_as
-from ..files.site import BudgetEntry, Site
+from ..files.site import Site
 
 FACTS = "table.json"
 ACCOUNT = "budget.sqlite"
@@ -120,11 +120,6 @@ class Account:
     place: Path
     _looked: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    @property
-    def terms(self) -> BudgetEntry:
-        """The limits that the owner set."""
-        return self.site.file.budget
-
     def beside(self, name: str) -> Path:
         """A file or folder of the same table, next to the account."""
         return self.place.with_name(f"{self.place.stem}-{name}")
@@ -196,26 +191,19 @@ class Account:
 
     def seen(self) -> AccountSeen:
         """The current content of the account; an account that does not exist yet has the whole budget."""
-        terms = self.terms
+        place, limits = str(self.place), self.site.file.budget
         if not self.place.exists():
-            return AccountSeen(0, 0.0, terms.epsilon, terms.epsilon, terms.unit, str(self.place))
-        account = self._open()
-        return AccountSeen(
-            runs=len(account.runs),
-            spent=account.spent,
-            left=account.left,
-            epsilon=account.epsilon,
-            unit=account.unit,
-            place=str(self.place),
-        )
+            return AccountSeen(0, 0.0, limits.epsilon, limits.epsilon, limits.unit, place)
+        file = self._open()
+        return AccountSeen(len(file.runs), file.spent, file.left, file.epsilon, file.unit, place)
 
     def _open(self) -> Budget:
         with wrong_ledger_as(self.place):
             return self._begin(self.place)
 
     def _begin(self, place: Path) -> Budget:
-        terms = self.terms
-        return Budget(place, terms.epsilon, terms.delta, unit=terms.unit, large_delta=terms.large_delta)
+        limits = self.site.file.budget
+        return Budget(place, limits.epsilon, limits.delta, unit=limits.unit, large_delta=limits.large_delta)
 
     def _read(self, run: str) -> Budget:
         """Read the account, which must contain the run."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.canonical import digest
 from ...core.errors import BudgetExceeded, LedgerError, WrongFiles
@@ -63,17 +63,11 @@ class JobQuestion:
         ]
 
 
-@dataclass(frozen=True)
-class Decision:
-    """Whether a site may take part in a job, and why.
-
-    cost, left : the job's cost, and what was left of the table's budget before the job.
-    """
+class Decision(NamedTuple):
+    """Whether a site may take part in a job, and why."""
 
     allowed: bool
     why: str
-    cost: float
-    left: float
 
 
 def question(site: Site, planned: Planned) -> JobQuestion:
@@ -164,7 +158,7 @@ def decide(
     An answer that differs from the previous answer is written to the audit log, unless `log` is False.
     """
     account.check_place()
-    asked, seen, answers = question(site, planned), account.seen(), audit_log(account)
+    asked, answers = question(site, planned), audit_log(account)
     number = _number(site, asked)
     before = [entry for entry in answers.entries() if entry.get("question") == number]
     by_hand = [entry["answer"] for entry in before if entry.get("by") == "hand"]
@@ -184,7 +178,7 @@ def decide(
     answer = APPROVED if allowed else REFUSED
     if log and (not before or (before[-1]["answer"], before[-1].get("by")) != (answer, by)):
         _write(answers, number, asked, answer, by)
-    return Decision(allowed, why, asked.epsilon, seen.left)
+    return Decision(allowed, why)
 
 
 def answer_by_hand(site: Site, planned: Planned, account: Account, *, approve: bool) -> None:

@@ -107,9 +107,8 @@ class HighWaterMark:
     @contextmanager
     def _locked(self, run: str) -> Iterator[tuple[int, Mark | None]]:
         try:
-            place = os.path.join(self.folder, _file(run))
-            new = not os.path.exists(place)
-            if new:
+            place = self._path(run)
+            if new := not place.exists():
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -148,11 +147,7 @@ class HighWaterMark:
             os.close(descriptor)
 
     def _path(self, run: str) -> Path:
-        return self.folder / _file(run)
-
-
-def _file(run: str) -> str:
-    return f"{hashlib.sha256(run.encode()).hexdigest()[:32]}.mark"
+        return self.folder / f"{_digest(run)[:32]}.mark"
 
 
 def _read_slot(slot: bytes) -> Mark | None:

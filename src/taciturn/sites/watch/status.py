@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 
-from ...core.errors import SiteError, WrongFiles
+from ...core.errors import LedgerError, SiteError, WrongFiles
 from ...core.formatting import format_at_least, format_cost, format_delta, format_given
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.masked_words import holds_while
-from ...privacy.ledger.chain import ledger_errors, verify_rows
+from ...privacy.ledger import chain
 from ..files.database import check_form, check_place, wrong_ledger_as
 from ..files.site import Site
-from ..rounds.store import FORMAT, STATEMENT, charged_ledger, read_facts, unreadable_as
+from ..rounds.store import FORMAT, STATEMENT, charged_ledger, open_to_read, read_facts
 from ..state.account import AccountSeen, open_account
 from ..wire.whereabouts import NetworkSeen, read_seen
 
@@ -128,15 +126,22 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
 
     network : what is known about the other sites; by default, what the state folder says about them.
     """
-    with _opened(site) as db, ledger_errors(), unreadable_as(site.database):
-        bodies, head = verify_rows(db)
+    path = site.database
+    check_place(path)
+    if not path.exists():
+        raise SiteError(f"{path}: does not exist yet: the site has not been started.")
+    with wrong_ledger_as(path), open_to_read(path) as db:
+        if not chain.exists(db):
+            raise WrongFiles(f"{path}: is empty or not a state file; the next start creates a new one.")
+        check_form(db, path, FORMAT)
+        bodies, head = chain.verify_rows(db)
         facts = read_facts(bodies[0])
         whose, charged = (bodies[0]["job"], bodies[0]["name"]), bodies[1:]
         completed = _completed(db)
         ledger = charged_ledger(*facts, charged, head)
     if whose != (site.job.hash.hex(), site.name):
         other = "another site" if whose[0] == site.job.hash.hex() else "another job"
-        raise WrongFiles(f"{site.database}: belongs to {other}.")
+        raise WrongFiles(f"{path}: belongs to {other}.")
     certificate = Certificate.from_ledger(ledger, delta=site.file.budget.delta)
     finished = (site.state / STATEMENT).exists()
     known = network or read_seen(site.state)
@@ -175,24 +180,6 @@ def _completed(db: sqlite3.Connection) -> int:
     return max((int(str(key)[6:]) for (key,) in rows), default=0)
 
 
-@contextmanager
-def _opened(site: Site) -> Iterator[sqlite3.Connection]:
-    """Open the state file of a site read-only; a damaged or foreign file raises `WrongFiles`."""
-    path = site.database
-    check_place(path)
-    if not path.exists():
-        raise SiteError(f"{path}: does not exist yet: the site has not been started.")
-    with wrong_ledger_as(path), ledger_errors():
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-        try:
-            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").fetchone() is None:
-                raise WrongFiles(f"{path}: is empty or not a state file; the next start creates a new one.")
-            check_form(db, path, FORMAT)
-            yield db
-        finally:
-            db.close()
-
-
 def stage_of(t: int, rounds: int) -> str:
     """The stage of a site that works on round t, as text. The opening is before round 1."""
     if t < 1:
@@ -209,15 +196,11 @@ def _current(network: NetworkSeen, own: str, completed: int, finished: bool) -> 
 
 def completed_rounds(site: Site) -> int:
     """How many rounds are complete; 0 before round 1 is complete, and before the state file exists."""
-    if not site.database.exists():
-        return 0
-    db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
-        return _completed(db)
-    except sqlite3.Error:
-        return 0  # the site has not created its tables yet
-    finally:
-        db.close()
+        with open_to_read(site.database) as db:
+            return _completed(db)
+    except LedgerError:
+        return 0  # the site has not created the file or its tables yet
 
 
 def _line(neighbour: Neighbour) -> str:
