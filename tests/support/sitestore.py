@@ -18,5 +18,5 @@ def charge_round(ready: PreparedSite, store: SiteStore, t: int, frame: bytes = b
     """Store a message of round t with its charge, as the first attempt does."""
     everybody = tuple(range(len(ready.site.job.names)))
     facts = ready.run.sums[t - 1] if ready.run.masked else None
-    release = ChargedRelease(ready.charge_of(t), 1, bytes(32), everybody, facts)
+    release = ChargedRelease(next(ready.prepared.charges(t).each()), 1, bytes(32), everybody, facts)
     store.write(StoreRecords(t, {"message": frame}, (release,)))

@@ -29,7 +29,6 @@ from taciturn.core.errors import ExitCode, TaciturnError
 from taciturn.sites.files.keys import PEM, Authority, load_certificates, new_key, signing_request
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.ending import recall
-from taciturn.sites.rounds.methods import make_setup
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.watch.status import completed_rounds, read_status
 from taciturn.sites.wire.refusals import Refusals
@@ -136,7 +135,7 @@ def told(act):
 def start(ready):
     """What a site does before it goes on the network."""
     with open_store(ready) as store:
-        recall(ready, store, make_setup(ready, Refusals(), mark=0), {})
+        recall(ready, store, ready.setup(Refusals(), mark=0), {})
 
 
 def test_a_bit_that_flipped_in_a_stored_frame_is_noticed(begun):

@@ -84,7 +84,7 @@ def test_a_job_is_judged_at_the_delta_of_the_site(tmp_path, delta):
     ledger = MemoryLedger(loose.run, [loose.facts], loose.budget)
     with pytest.raises(BudgetExceeded, match="at delta = 1e-05"):
         for t in range(1, 6):
-            ledger.charge(loose.charge_of(t))
+            ledger.charge(next(loose.prepared.charges(t).each()))
 
 
 def another_job(paths, name):

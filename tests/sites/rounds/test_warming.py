@@ -12,14 +12,13 @@ LOOK = """
 import sys, time
 from pathlib import Path
 from taciturn.sites.files.site import load_site
-from taciturn.sites.rounds import driver, methods
-from taciturn.sites.rounds.methods import site_method
+from taciturn.sites.rounds import driver, prepare
 from taciturn.sites.rounds.prepare import make_ready
 ready = make_ready(load_site(Path(sys.argv[1])))
-methods.suppress = lambda *kinds: __import__("contextlib").nullcontext()
-methods.warm_up(ready)
+prepare.suppress = lambda *kinds: __import__("contextlib").nullcontext()
+ready.warm_up()
 before = set(sys.modules)
-method = site_method(ready)
+method = ready.method()
 members = tuple(range(len(ready.site.job.names)))
 method.attempt(members, 0, 1.0).message(method.start())
 late = sorted(set(sys.modules) - before)

@@ -33,7 +33,6 @@ def up(
     """
     from ...core.progress import progress
     from ...sites.files.site import load_site
-    from ...sites.rounds.methods import warm_up
     from ...sites.rounds.prepare import make_ready
     from ...sites.trial.rehearsal import accuracy, make_local, run_processes, watch
 
@@ -46,7 +45,7 @@ def up(
     paths, held_out = make_local(folder, local, job=job, site=own)
     typer.echo(f"{local} sites on a ring, in {folder}: each has its own process, rows and keys")
     typer.echo("the first start after an installation compiles the solver, which takes up to a minute")
-    warm_up(make_ready(load_site(paths[0])))  # compile once in this process, and not in every site's process
+    make_ready(load_site(paths[0])).warm_up()  # compile once in this process, and not in every site's process
     with run_processes(paths) as processes, progress(rounds, "rounds", show=None) as step:
         done = 0
 

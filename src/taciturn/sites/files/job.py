@@ -291,13 +291,12 @@ class NetworkJob(Job):
 
     def neighbours(self, name: str) -> tuple[str, ...]:
         """The names of a site's neighbours, in the order of the job's list of sites."""
-        return self.near[self.names.index(name)]
+        return tuple(self.names[j] for j in self.near[self.names.index(name)])
 
     @cached_property
-    def near(self) -> tuple[tuple[str, ...], ...]:
-        """For every site, in the order of the job's list, the names of its neighbours."""
-        each = range(len(self.names))
-        return tuple(tuple(self.names[j] for j in self.graph.neighbors(i)) for i in each)
+    def near(self) -> tuple[tuple[int, ...], ...]:
+        """For every site, in the order of the job's list, the numbers of its neighbours."""
+        return tuple(self.graph.neighbors(i) for i in range(len(self.names)))
 
     @cached_property
     def facts(self) -> dict[str, Any]:

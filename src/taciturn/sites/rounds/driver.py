@@ -17,6 +17,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import networkx as nx
+
 from ...core.errors import (
     BudgetExceeded,
     Contradiction,
@@ -30,6 +32,7 @@ from ...core.errors import (
 )
 from ...objective.solver.threads import one_blas_thread
 from ..files.kit import write_readme
+from ..files.site import Site
 from ..protocol.events import (
     Ask,
     Effect,
@@ -61,7 +64,6 @@ from ..wire.whereabouts import Whereabouts
 from .charging import admit, charge_first, high_water
 from .ending import SiteResult, check_start, end_run, recall, without_secrets
 from .evidence import state_released, take_back_results, write_proof
-from .methods import check_absent, make_setup, warm_up
 from .prepare import PreparedSite
 from .store import SiteStore
 from .waiting import WaitingRoom
@@ -107,7 +109,7 @@ def run_site(
         raise ParameterError(
             "`--newest-state` must be left out for a masked job: such a job continues safely from any state."
         )
-    absent = None if without is None else check_absent(site, without)
+    absent = None if without is None else _absent(site, without)
     admit(ready, account)
     facts: dict[str, Any] = {"job": site.job.hash, "name": site.name, "run": ready.run}
     with SiteStore(site.database, **facts, facts=ready.facts, budget=ready.budget) as store:
@@ -118,7 +120,7 @@ def run_site(
         memory = open_volatile(site.volatile, site.database) if ready.prepared.padded else None
         refusals = Refusals()
         events: queue.Queue[Event] = queue.Queue()
-        setup = make_setup(ready, refusals, mark=store.reached[1], paid=not unmoved)
+        setup = ready.setup(refusals, mark=store.reached[1], paid=not unmoved)
         protocol = recall(ready, store, setup, {} if memory is None else memory.read())
         if memory is None and unmoved:
             protocol.volatile.update(without_secrets(protocol))
@@ -127,7 +129,7 @@ def run_site(
                 "this is a rehearsal: anyone can repeat the noise from the job's seed, so nothing is private"
             )
         if protocol.completed[1] < protocol.method.rounds:
-            warm_up(ready)
+            ready.warm_up()
         whereabouts = Whereabouts(site.number, site.job.names)
         with (
             one_blas_thread(),
@@ -147,6 +149,20 @@ def run_site(
             links.listen()
             with nullcontext() if show is None else show(driver):
                 return driver.run(absent)
+
+
+def _absent(site: Site, absent: frozenset[str]) -> frozenset[int]:
+    """The numbers of the absent sites; the remaining sites must be connected to each other."""
+    names = site.job.names
+    for name in sorted(absent):
+        if name not in names or name == site.name:
+            raise ParameterError(f"`--without` must name another site of the job; got {name!r}.")
+    left = [i for i, name in enumerate(names) if name not in absent]
+    if not nx.is_connected(site.job.graph.to_networkx().subgraph(left)):
+        raise ParameterError(
+            f"`--without` {', '.join(sorted(absent))}: the remaining sites are not connected."
+        )
+    return frozenset(names.index(name) for name in absent)
 
 
 @dataclass

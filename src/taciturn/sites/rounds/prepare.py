@@ -1,21 +1,29 @@
-"""The preparation of a site: load and check everything that it needs before round 1, and price the run."""
+"""The preparation of a site: load and check all that it needs before round 1, price the run, warm up."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.errors import TaciturnError
 from ...jobfile.job_format import TRAIN
 from ...jobfile.toml_files import about_files
 from ...methods.base import SitesMethod
 from ...objective.local import LocalObjective
 from ...objective.softmax import SoftmaxObjective
 from ...privacy.certificate.certificate import Certificate
-from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
+from ...privacy.facts import RunFacts, SiteBudget, SiteFacts
 from ..files.rows import load_table, load_weighted_rows
 from ..files.site import Site
+from ..protocol.core import SiteSetup
+from ..protocol.frames import FrameRefused, SignedFrame
 from ..state.account import judged
+from ..wire.config import largest_payload
+from ..wire.refusals import Refusals
 from ..wire.trust import Identity, Trust, load_identity, site_trust
+
+GATHER = 5.0  # seconds to wait for hellos after the first one
 
 
 @dataclass(frozen=True)
@@ -31,10 +39,6 @@ class PreparedSite:
     facts: SiteFacts
     budget: SiteBudget
 
-    def charge_of(self, t: int) -> Charge:
-        """The cost of the release of round t."""
-        return next(self.prepared.charges(t).each())
-
     def forecast(self) -> Certificate:
         """The cost of all rounds together at this site's delta, if every round is released."""
         return self.prepared.forecast(self.run, self.budget.delta)
@@ -43,9 +47,52 @@ class PreparedSite:
         """The cost that is charged to the table's account, with as many colluders as the owner assumes."""
         return self.prepared.forecast(judged(self.run, self.site.file.budget.colluding), self.budget.delta)
 
-    def gaps(self) -> list[str]:
-        """Conditions of the paper's theorems that this site's own schedules do not meet."""
-        return self.site.job.settings.gaps(self.site.settings)
+    def method(self) -> Any:
+        """The method of this site, over all attempts."""
+        job = self.site.job
+        return self.prepared.at_site(self.rows, job.network.samples, job.near, job.seed)
+
+    def setup(self, refusals: Refusals, *, mark: int, paid: bool = False) -> SiteSetup:
+        """The setup of this site's protocol; without a `quorum` in the job, no site may drop out.
+
+        mark : the last round according to the high-water mark.
+        paid : whether the mark or the account shows that the state is too old.
+        """
+        site, job, method = self.site, self.site.job, self.method()
+
+        def believe(frame: SignedFrame) -> None:
+            name = job.names[frame.sender]
+            try:
+                self.trust.check(frame, name)
+            except FrameRefused as error:
+                refusals.refuse(name, error.kind, str(error))
+                raise
+
+        return SiteSetup(
+            job=job.hash,
+            names=job.names,
+            own=site.number,
+            links=job.near,
+            quorum=job.quorum or len(job.names),
+            patience=site.file.patience,
+            method=method,
+            seal=self.identity.seal,
+            believe=believe,
+            largest=largest_payload(job),
+            mark=0 if method.common else mark,
+            paid=paid,
+            gather=min(GATHER, site.file.patience / 4),
+        )
+
+    def warm_up(self) -> None:
+        """Load what the first round needs before the site connects, so that no other site waits for it.
+
+        Compiled code is loaded from disk at its first use, which takes about a second. So a round is
+        rehearsed with made-up rows and keys. No row of the site is read, and nothing is kept. A failure is
+        ignored: it occurs again in the real round, where it is reported.
+        """
+        with suppress(TaciturnError, ArithmeticError, ValueError):
+            self.prepared.warm_up(self.rows, self.site.job.seed)
 
 
 @about_files

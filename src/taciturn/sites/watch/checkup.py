@@ -35,7 +35,10 @@ def costs(ready: PreparedSite) -> list[Finding]:
     """Findings about the cost of the whole run, the account of the table, and the owner's approval."""
     account = open_account(ready.site)
     findings = _rehearsal(ready) if account is None else _account(ready, account)
-    findings += [Finding(True, f"outside the paper's theorems: {gap}") for gap in ready.gaps()]
+    findings += [
+        Finding(True, f"outside the paper's theorems: {gap}")
+        for gap in ready.site.job.settings.gaps(ready.site.settings)
+    ]
     return findings
 
 
