@@ -35,7 +35,7 @@ def check_both(
 
     def check_again() -> None:
         while not done.is_set():
-            neighbours(ready, seconds, met.append)
+            met.extend(neighbours(ready, seconds))
 
     other = threading.Thread(target=check_again)
     other.start()

@@ -200,7 +200,8 @@ def test_a_slow_neighbour_meets_a_site_that_came_long_before(tmp_path, capsys):
     """A site that has met its neighbour waits until the neighbour has met it."""
     first, second = network(tmp_path, [(0, 1)])
     met: list[Finding] = []
-    late = threading.Timer(1.0, neighbours, args=(make_ready(load_site(second)), 300.0, met.append))
+    ready = make_ready(load_site(second))
+    late = threading.Timer(1.0, lambda: met.extend(neighbours(ready, 300.0)))
     late.start()
     assert run(["site", "check", str(first), "--wait", "300"]) == 0
     late.join()

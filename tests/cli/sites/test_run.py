@@ -28,9 +28,8 @@ from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.trial.rehearsal import free_ports, issue
 from taciturn.sites.watch.checkup import neighbours
 from taciturn.sites.watch.own import Finding
-from taciturn.sites.watch.page import pages
 from taciturn.sites.watch.serving import open_server
-from taciturn.sites.watch.status import read_status
+from taciturn.sites.watch.status import pages, read_status
 from taciturn.sites.wire.whereabouts import Whereabouts, write_seen
 
 Capture = pytest.CaptureFixture[str]
@@ -89,7 +88,8 @@ def test_check_fails_where_the_budget_is_too_small(tmp_path: Path, capsys: Captu
 def test_two_sites_check_each_other_before_either_has_started(tmp_path: Path, capsys: Capture) -> None:
     first, second = network(tmp_path, [(0, 1)])
     met: list[Finding] = []
-    other = threading.Thread(target=neighbours, args=(make_ready(load_site(second)), 300.0, met.append))
+    ready = make_ready(load_site(second))
+    other = threading.Thread(target=lambda: met.extend(neighbours(ready, 300.0)))
     other.start()
     assert run(["site", "check", str(first), "--wait", "300"]) == 0
     other.join()

@@ -47,7 +47,7 @@ def net(kept, tmp_path, monkeypatch):
 
     now = importlib.import_module(driver.__name__)  # what a command will import
     monkeypatch.setattr(now, "ZenohLinks", reached)
-    monkeypatch.setattr(now, "warm_up", lambda ready: None)
+    monkeypatch.setattr(now.PreparedSite, "warm_up", lambda ready: None)
     return shutil.copytree(kept, tmp_path / "net")
 
 

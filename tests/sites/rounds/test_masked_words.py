@@ -14,8 +14,7 @@ from taciturn.core.formatting import format_cost
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.results import verify_statement, write_results
-from taciturn.sites.watch.page import page
-from taciturn.sites.watch.status import read_status
+from taciturn.sites.watch.status import page, read_status
 from taciturn.sites.wire.trust import load_trust
 
 

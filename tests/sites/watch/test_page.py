@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-from taciturn.sites.watch.page import page, pages
 from taciturn.sites.watch.serving import open_server, serving
-from taciturn.sites.watch.status import Neighbour, Status
+from taciturn.sites.watch.status import Neighbour, Status, page, pages
 from taciturn.sites.wire.whereabouts import NetworkSeen, SiteSeen
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

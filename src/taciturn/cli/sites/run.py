@@ -86,7 +86,8 @@ def check(
     for finding in (*own.rows(ready.site), *costs(ready)):
         say(finding)
     if wait > 0:
-        neighbours(ready, wait, say, watch_zenoh(ready.site))
+        for finding in neighbours(ready, wait, watch_zenoh(ready.site)):
+            say(finding)
     if not all(finding.good for finding in findings):
         raise typer.Exit(1)
 
@@ -204,9 +205,8 @@ def status(
 ) -> None:
     """Show a site's round, neighbours and spent epsilon."""
     from ...sites.files.site import load_site
-    from ...sites.watch.page import pages
     from ...sites.watch.serving import open_server
-    from ...sites.watch.status import read_status
+    from ...sites.watch.status import pages, read_status
 
     loaded = load_site(file)
     if not page:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...core.errors import BudgetExceeded, StateLost, TaciturnError
-from ...core.formatting import format_at_least, format_cost, format_delta, format_given
+from ...core.errors import BudgetExceeded, StateLost
+from ...core.formatting import format_cost, format_given
 from ..state.account import Account, open_account
-from ..state.approval import question, require, what_for
+from ..state.approval import require, what_for
 from ..state.high_water import CONFIRM, HighWaterMark
 from .prepare import PreparedSite
 from .store import SiteStore
@@ -91,22 +91,3 @@ def look_at_mark(store: SiteStore, marks: HighWaterMark | None) -> None:
     """Mark the figures of this run as 'at least' if the high-water mark says so."""
     mark = None if marks is None else marks.read(store.id)
     store.at_least |= mark is not None and mark.at_least
-
-
-def foresee(ready: PreparedSite, account: Account) -> list[tuple[bool, str]]:
-    """The cost of the job under the owner's assumptions, and whether the account can pay, for `check`."""
-    try:
-        account.check_place()
-        planned, seen = ready.planned(), account.seen()
-        asked = question(ready.site, planned)
-        cost = f"epsilon {format_cost(asked.epsilon)} at delta {format_delta(asked.delta)}"
-        text = f"all {asked.rounds} rounds cost {cost} for any one {asked.unit}, {asked.against}"
-        left = format_at_least(account.can_pay(planned, what_for(ready.site)))
-    except TaciturnError as error:
-        return [(False, f"account: {error}")]
-    new = "" if account.place.exists() else f"; a new account will be created at {account.place}"
-    return [
-        (True, text),
-        (True, seen.line()),
-        (True, f"account: can pay for this job; one more job may then cost at most {left}{new}"),
-    ]

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import NamedTuple
 
-from ...core.errors import SiteError
-from ...core.formatting import format_cost, format_delta, format_given
+from ...core.errors import SiteError, TaciturnError
+from ...core.formatting import format_at_least, format_cost, format_delta, format_given
 from ...privacy.certificate.masked_words import holds_while
 from ..protocol.events import Event
 from ..protocol.frames import size_cap
-from ..rounds.charging import foresee
 from ..rounds.prepare import PreparedSite
 from ..state.account import Account, open_account
-from ..state.approval import decide
+from ..state.approval import decide, question, what_for
 from ..transport.zenoh import ZenohLinks
 from ..wire.config import largest_payload
 from ..wire.probe import Probes, probe
@@ -35,20 +34,28 @@ def costs(ready: PreparedSite) -> list[Finding]:
     """Findings about the cost of the whole run, the account of the table, and the owner's approval."""
     account = open_account(ready.site)
     findings = _rehearsal(ready) if account is None else _account(ready, account)
-    findings += [
-        Finding(True, f"outside the paper's theorems: {gap}")
-        for gap in ready.site.job.settings.gaps(ready.site.settings)
-    ]
-    return findings
+    gaps = ready.site.job.settings.gaps(ready.site.settings)
+    return [*findings, *(Finding(True, f"outside the paper's theorems: {gap}") for gap in gaps)]
 
 
 def _account(ready: PreparedSite, account: Account) -> list[Finding]:
     """Findings about the account and the approval. A missing approval is a note, not a failure."""
-    findings = [Finding(good, text) for good, text in foresee(ready, account)]
-    if all(finding.good for finding in findings):
-        decision = decide(ready.site, ready.planned(), account, log=False)
-        findings.append(Finding(True, f"approval: {decision.why}", note=not decision.allowed))
-    return findings
+    try:
+        account.check_place()
+        planned, seen = ready.planned(), account.seen()
+        asked = question(ready.site, planned)
+        left = format_at_least(account.can_pay(planned, what_for(ready.site)))
+    except TaciturnError as error:
+        return [Finding(False, f"account: {error}")]
+    cost = f"epsilon {format_cost(asked.epsilon)} at delta {format_delta(asked.delta)}"
+    new = "" if account.place.exists() else f"; a new account will be created at {account.place}"
+    decision = decide(ready.site, planned, account, log=False)
+    return [
+        Finding(True, f"all {asked.rounds} rounds cost {cost} for any one {asked.unit}, {asked.against}"),
+        Finding(True, seen.line()),
+        Finding(True, f"account: can pay for this job; one more job may then cost at most {left}{new}"),
+        Finding(True, f"approval: {decision.why}", note=not decision.allowed),
+    ]
 
 
 def _rehearsal(ready: PreparedSite) -> list[Finding]:
@@ -68,25 +75,20 @@ def _rehearsal(ready: PreparedSite) -> list[Finding]:
 def neighbours(
     ready: PreparedSite,
     seconds: float,
-    found: Callable[[Finding], None],
     watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
-) -> bool:
-    """Check that every neighbour answers with its name, its key and the same job; True if all do.
+) -> list[Finding]:
+    """Check that every neighbour answers with its name, its key and the same job.
 
     Two sites can check each other before either takes part in a run. No frame of a run is exchanged. `watch`
     is entered before the site connects, to listen to Zenoh's own log.
     """
     refusals = Refusals()
-    findings: list[Finding] = []
     with watch(refusals):
         try:
-            findings = _meet(ready, seconds, refusals)
+            return _meet(ready, seconds, refusals)
         except SiteError as error:
             why = "is this site already running, or being checked twice at once?"
-            findings.append(Finding(False, f"{str(error).rstrip('.')}; {why}"))
-    for finding in findings:
-        found(finding)
-    return all(finding.good for finding in findings)
+            return [Finding(False, f"{str(error).rstrip('.')}; {why}")]
 
 
 def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Finding]:

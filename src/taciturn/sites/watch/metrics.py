@@ -22,9 +22,8 @@ from ...core.formatting import format_at_least, format_cost
 from ..rounds.driver import SiteDriver
 from ..rounds.waiting import SAY
 from ..wire.whereabouts import seen
-from .page import pages
 from .serving import JSON, TEXT, Answer, Pages, parse_place, read_token, serving
-from .status import Status, read_status
+from .status import Status, pages, read_status
 
 DAY = datetime.timedelta(days=1)
 STRANGER = "a stranger"  # unknown senders share one label, so that they cannot create labels

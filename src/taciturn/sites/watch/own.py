@@ -7,9 +7,10 @@ import hashlib
 import ipaddress
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from cryptography import x509
@@ -25,6 +26,7 @@ from ..files.site import Site
 from ..rounds.prepare import PreparedSite
 from ..wire.probe import address
 
+Extension = TypeVar("Extension", bound=x509.ExtensionType)
 OWNER_ONLY = "only for the owner of the rows; never share it"
 SOON = datetime.timedelta(days=7)
 
@@ -94,10 +96,7 @@ def _dates(ready: PreparedSite) -> Finding:
 def _uses(site: Site, certificate: x509.Certificate) -> Iterator[Finding]:
     """Findings if the certificate does not allow outgoing or incoming connections that this site needs."""
     listens, calls = site.job.site(site.name).endpoint, site.dials()
-    try:
-        allowed = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    except x509.ExtensionNotFound:
-        allowed = None
+    allowed = _extension(certificate, x509.ExtendedKeyUsage)
     wanted = [("clientAuth", ExtendedKeyUsageOID.CLIENT_AUTH, "outgoing", bool(calls))]
     wanted.append(("serverAuth", ExtendedKeyUsageOID.SERVER_AUTH, "incoming", listens is not None))
     for name, purpose, what, needed in wanted:
@@ -105,30 +104,22 @@ def _uses(site: Site, certificate: x509.Certificate) -> Iterator[Finding]:
             yield Finding(False, f"keys: the certificate does not allow {what} connections: it lacks {name}")
     if listens is None:
         return
-    host, hosts = address(listens)[0], _hosts(certificate)
-    if not _covers(hosts, host):
+    host = address(listens)[0]
+    alternatives: Iterable[x509.GeneralName] = _extension(certificate, x509.SubjectAlternativeName) or ()
+    hosts = [str(entry.value) for entry in alternatives if isinstance(entry, x509.DNSName | x509.IPAddress)]
+    if not {host.lower(), f"*.{host.partition('.')[2]}".lower()} & {name.lower() for name in hosts}:
         named = ", ".join(hosts) or "none"
         yield Finding(
             False, f"keys: other sites connect to {host}, but the certificate is valid for {named} only"
         )
 
 
-def _hosts(certificate: x509.Certificate) -> list[str]:
+def _extension(certificate: x509.Certificate, kind: type[Extension]) -> Extension | None:
+    """An extension of a certificate; None if the certificate lacks it."""
     try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return certificate.extensions.get_extension_for_class(kind).value
     except x509.ExtensionNotFound:
-        return []
-    return [
-        *names.get_values_for_type(x509.DNSName),
-        *map(str, names.get_values_for_type(x509.IPAddress)),
-    ]
-
-
-def _covers(hosts: list[str], host: str) -> bool:
-    wild = "*." + host.partition(".")[2]
-    return host.lower() in (name.lower() for name in hosts) or wild.lower() in (
-        name.lower() for name in hosts
-    )
+        return None
 
 
 def place(site: Site) -> Iterator[Finding]:

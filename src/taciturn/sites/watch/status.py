@@ -1,14 +1,16 @@
-"""The status of a site, read from its state file during or after a run."""
+"""The status of a site, read from its state file during or after a run, as text and as a page."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
 from ...core.errors import LedgerError, SiteError, WrongFiles
 from ...core.formatting import format_at_least, format_cost, format_delta, format_given
+from ...core.templates import html_templates
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.masked_words import holds_while
 from ...privacy.ledger import chain
@@ -17,6 +19,9 @@ from ..files.site import Site
 from ..rounds.store import FORMAT, STATEMENT, charged_ledger, open_to_read, read_facts
 from ..state.account import AccountSeen, open_account
 from ..wire.whereabouts import NetworkSeen, read_seen
+from .serving import HTML, JSON, Answer, Pages
+
+MOST = 200  # the most sites that the page lists
 
 
 @dataclass(frozen=True)
@@ -156,7 +161,9 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         completed=completed,
         rounds=site.job.rounds,
         neighbours=tuple(
-            _neighbour(name, known, current.since if name in waits else None) for name in site.neighbours
+            Neighbour(name, heard, at, current.since if name in waits else None)
+            for name in site.neighbours
+            for heard, at in [known.heard.get(name, (0, None))]
         ),
         epsilon=certificate.charged_epsilon if charged else 0.0,
         budget=site.file.budget.epsilon,
@@ -167,11 +174,6 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         finished=finished,
         network=current,
     )
-
-
-def _neighbour(name: str, network: NetworkSeen, silent_since: float | None) -> Neighbour:
-    heard, at = network.heard.get(name, (0, None))
-    return Neighbour(name, heard, at, silent_since)
 
 
 def _completed(db: sqlite3.Connection) -> int:
@@ -218,3 +220,20 @@ def ago(at: float) -> str:
 
 def _clock(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def pages(read: Callable[[], Status]) -> Pages:
+    """The pages to serve: `/` is the status page, and `/status.json` has the same facts as JSON."""
+    return {
+        "/": lambda: Answer(200, HTML, page(read())),
+        "/status.json": lambda: Answer(200, JSON, read().to_json() + "\n"),
+    }
+
+
+def page(status: Status) -> str:
+    """A page that reloads itself: the sites that hold up the run, this site, its neighbours, and the rest."""
+    near = {neighbour.name: neighbour for neighbour in status.neighbours}
+    seen = (entry.name for entry in status.network.sites)
+    names = list(dict.fromkeys([*status.network.blockers, status.site, *near, *seen]))
+    facts = {"status": status, "names": names, "near": near, "most": MOST}
+    return html_templates(__package__).get_template("status.html").render(facts, ago=ago, stage_of=stage_of)
