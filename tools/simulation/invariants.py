@@ -51,8 +51,7 @@ from taciturn.sites.protocol.events import (
     SendFrame,
     StoreRecords,
 )
-from taciturn.sites.protocol.frames import Kind, decode
-from taciturn.sites.protocol.rounds import unpack_frames
+from taciturn.sites.protocol.frames import Kind, decode, unpack_frames
 
 from .liars import split_message
 from .memory import MemorySite

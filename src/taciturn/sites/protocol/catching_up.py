@@ -14,17 +14,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .core import Core, SiteSetup, chain, facts_of, first_digest, pack_total, read_total
+from .core import Core, SiteSetup, chain, first_digest, pack_total, read_total
 from .events import ChargedRelease, Reason
-from .frames import FrameRefused, Kind, SignedFrame, Slot
-from .membership import (
-    Agreed,
-    Past,
-    agree,
-    pack_past,
-    read_hello,
-    read_past,
-)
+from .frames import FrameRefused, Kind, SignedFrame, Slot, pack_frames, unpack_frames
+from .membership import Agreed, Past, agree, pack_past, read_hello
 from .pads import RoundKeys
 
 
@@ -54,7 +47,6 @@ class CatchingUp(Core):
         self.aside: dict[Slot, tuple[SignedFrame, bytes]] = {}  # messages whose certificate is invalid by now
         self.lacked: tuple[Slot, bytes] | None = None
         self.routes: dict[int, tuple[int, ...] | None] = {}
-        self._valid: dict[bytes, bool] = {}
         self._gathered: tuple[tuple[int, int, bytes], dict[int, SignedFrame]] = ((-1, 0, b""), {})
 
     @property
@@ -79,20 +71,12 @@ class CatchingUp(Core):
             self.complete_round({agreed.digest})
             if self.completed == agreed.base:
                 return self.digest == agreed.digest
-        servers = self._servers(agreed)
-        vouched = len({*servers, *self._signers(agreed)}) > self.method.colluding
+        scope = agreed.id(self.setup.job, self.numbers(agreed)[1])
+        read = {i: read_hello(agreed.hellos[i].payload) for i in agreed.members if i != self.setup.own}
+        servers = [i for i, hello in read.items() if hello.completed == agreed.base]
+        signers = [i for i in read if self.find(Kind.SIGN, self.number, 0, i, scope)]  # they know the state
+        vouched = len({*servers, *signers}) > self.method.colluding
         return vouched and any(self.adopt(agreed.base, agreed.digest, i) for i in servers)
-
-    def _servers(self, agreed: Agreed) -> list[int]:
-        """The members that claim to have completed the round that the attempt starts from."""
-        read = {i: read_hello(frame.payload) for i, frame in agreed.hellos.items()}
-        return [i for i, hello in read.items() if hello.completed == agreed.base and i != self.setup.own]
-
-    def _signers(self, agreed: Agreed) -> list[int]:
-        """The other members that have signed this attempt; the honest ones know the state it starts from."""
-        _, numbers = self.numbers(agreed)
-        scope, own = agreed.id(self.setup.job, numbers), self.setup.own
-        return [i for i in agreed.members if i != own and self.find(Kind.SIGN, self.number, 0, i, scope)]
 
     def complete_round(self, stated: Collection[bytes] = ()) -> None:
         """Complete the round in progress from the members' messages, if all have arrived.
@@ -188,20 +172,12 @@ class CatchingUp(Core):
     def _pack_attempt(self, agreed: Agreed, signs: Any) -> bytes:
         """An attempt as bytes: the hellos of its members, from which it follows, and their signatures."""
         slot = [self.hellos[f.slot][f.digest][1] for f in agreed.hellos.values()]
-        parts = [struct.pack("<IH", agreed.number, len(slot))]
-        for data in (*slot, *signs):
-            parts.append(struct.pack("<I", len(data)) + data)
-        return b"".join(parts)
+        return struct.pack("<IH", agreed.number, len(slot)) + pack_frames([*slot, *signs])
 
     def unpack_attempt(self, data: bytes) -> tuple[Agreed, list[bytes]]:
         """The inverse of `_pack_attempt`: the attempt, computed again, and the signatures."""
         number, count = struct.unpack_from("<IH", data)
-        frames, place = [], 6
-        while place < len(data):
-            (size,) = struct.unpack_from("<I", data, place)
-            frames.append(data[place + 4 : place + 4 + size])
-            place += 4 + size
-        hellos = {}
+        frames, hellos = unpack_frames(data[6:]), {}
         for frame_data in frames[:count]:
             frame = self.read(frame_data)
             self.keep(frame, frame_data)
@@ -211,18 +187,12 @@ class CatchingUp(Core):
     def _pack_pasts(self) -> bytes:
         return b"".join(pack_past(entry) for _, entry in sorted(self.past.items()))
 
-    def unpack_pasts(self, data: bytes) -> dict[int, Past]:
-        place, found = 0, {}
-        while place < len(data):
-            entry, place = read_past(data, place)
-            found[entry.number] = entry
-        return found
-
     def current(self) -> Past:
-        """The facts about the live attempt."""
+        """The live attempt in the form in which later hellos state it; none of its rounds is charged yet."""
         if self.attempt is None:
             raise LookupError("no attempt is live")
-        return facts_of(self.attempt)
+        agreed = self.attempt
+        return Past(agreed.number, agreed.members, agreed.base[1], agreed.left, charged=agreed.base[1])
 
     def _variant(self, sender: int, digest: bytes) -> SignedFrame | None:
         found = self.hellos.get(Slot(Kind.HELLO, self.number, 0, sender), {}).get(digest)

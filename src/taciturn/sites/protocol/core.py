@@ -22,7 +22,7 @@ from .frames import (
     encode,
     pack_question,
 )
-from .membership import Agreed, Hello, Past, pack_past, read_hello, read_past, read_proposal
+from .membership import Hello, Past, pack_past, read_hello, read_past, read_proposal
 
 MOST_HELD = 20_000  # frames in memory; above this number, frames of the site that sent most are refused
 MOST_SKIPPED = 2**16  # the most attempts between the newest known attempt and the attempt of a frame
@@ -130,22 +130,14 @@ class Core:
         """Ask the driver to store records; `then` is called once they are on disk."""
         whole, releases = {**self.pending, **records}, (*self.owed, *releases)
         self.pending, self.owed = {}, ()
-        for key, value in whole.items():
-            if value is None:
-                self.saved.pop(key, None)
-            else:
-                self.saved[key] = value
+        change(self.saved, whole)
         self.stores += 1
         self.then[self.stores] = then
         self.effects.append(StoreRecords(self.stores, whole, releases))
 
     def hold(self, **entries: bytes | None) -> None:
         """Change volatile memory immediately."""
-        for key, value in entries.items():
-            if value is None:
-                self.volatile.pop(key, None)
-            else:
-                self.volatile[key] = value
+        change(self.volatile, entries)
         self.effects.append(Hold(entries))
 
     def note(self, text: str, *, warning: bool = False, **facts: Any) -> None:
@@ -296,6 +288,15 @@ class Core:
         self.effects += [Ask(j, question) for j in self.setup.neighbours]
 
 
+def change(held: dict[str, bytes], entries: Mapping[str, bytes | None]) -> None:
+    """Set these entries, and delete those that are None."""
+    for key, value in entries.items():
+        if value is None:
+            held.pop(key, None)
+        else:
+            held[key] = value
+
+
 def pack_total(facts: Past, own: bytes, heard: bytes) -> bytes:
     """A completed round as bytes: its attempt, what this site sent, and the total."""
     return struct.pack("<I", len(own)) + own + pack_past(facts) + heard
@@ -317,8 +318,3 @@ def chain(before: bytes, facts: Past, t: int, heard: bytes) -> bytes:
 def first_digest(job: bytes) -> bytes:
     """The digest of the public state before round 1."""
     return hashlib.sha256(b"taciturn state 3" + job).digest()
-
-
-def facts_of(agreed: Agreed) -> Past:
-    """An agreed attempt in the form in which later hellos state it. None of its rounds is charged yet."""
-    return Past(agreed.number, agreed.members, agreed.base[1], agreed.left, agreed.base[1])

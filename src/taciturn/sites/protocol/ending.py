@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 from .core import SiteSetup, read_total
 from .events import Finished, SendFrame
-from .frames import NOTHING, FrameRefused, Kind, SignedFrame, Slot
+from .frames import NOTHING, FrameRefused, Kind, SignedFrame, Slot, pack_frames, unpack_frames
 from .meeting import SIGNED
-from .membership import Past, merge_past, pack_past, read_hello, read_past
-from .rounds import RoundSteps, digest_of, pack_frames, unpack_frames
+from .membership import Past, merge_past, pack_past, read_hello, read_pasts
+from .rounds import RoundSteps, digest_of
 
 FINISHED = b"\1"
 MOST_ENDS = 3  # results that a site asks about, the most frequently stated first
@@ -49,13 +49,10 @@ def read_farewell(payload: bytes) -> Farewell | None:
     """The inverse of `Farewell.pack`; None for other bytes."""
     try:
         kind, a, t, own, agreed = _FAREWELL.unpack_from(payload)
-        place, past = _FAREWELL.size, []
-        for _ in range(own + agreed):
-            entry, place = read_past(payload, place)
-            past.append(entry)
+        past, _ = read_pasts(payload, _FAREWELL.size, own + agreed)
     except (struct.error, FrameRefused):
         return None
-    return Farewell((a, t), tuple(past[:own]), tuple(past[own:])) if kind == FINISHED else None
+    return Farewell((a, t), past[:own], past[own:]) if kind == FINISHED else None
 
 
 class Ending(RoundSteps):

@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
@@ -192,6 +193,21 @@ def signed_with(frame: SignedFrame, certificate: bytes) -> bool:
     except (ValueError, InvalidSignature):
         return False
     return True
+
+
+def pack_frames(frames: Iterable[bytes]) -> bytes:
+    """Frames in one record, each after its length."""
+    return b"".join(struct.pack("<I", len(data)) + data for data in frames)
+
+
+def unpack_frames(data: bytes) -> list[bytes]:
+    """The inverse of `pack_frames`."""
+    found, place = [], 0
+    while place < len(data):
+        (size,) = struct.unpack_from("<I", data, place)
+        found.append(data[place + 4 : place + 4 + size])
+        place += 4 + size
+    return found
 
 
 def _other_version(data: bytes) -> FrameRefused | None:

@@ -27,9 +27,10 @@ from .events import (
     StoreFailed,
     Tick,
 )
-from .frames import NOTHING, Kind, SignedFrame, read_question
+from .frames import NOTHING, Kind, SignedFrame, read_question, unpack_frames
+from .membership import read_past
 from .pads import RoundKeys
-from .rounds import GAVE_UP, unpack_frames
+from .rounds import GAVE_UP
 
 
 class SiteProtocol(Ending):
@@ -72,14 +73,17 @@ class SiteProtocol(Ending):
         if self.phase == "over" or (self.phase == "meet" and self.finishing == without):
             return
         self.finishing = without
-        self.meet(max(self.number, self.seen) + 1)
+        self.meet()
 
     def _recall(self) -> None:
         """Load the state that was on disk."""
         saved = self.saved
         if "finish" in saved:
             self.finishing = frozenset(number for (number,) in struct.iter_unpack("<H", saved["finish"]))
-        self.past = self.unpack_pasts(saved.get("past", b""))
+        place, past = 0, saved.get("past", b"")
+        while place < len(past):
+            entry, place = read_past(past, place)
+            self.past[entry.number] = entry
         if "number" in saved:
             (self.number,) = struct.unpack("<I", saved["number"])
         self.seen = self.number
@@ -132,7 +136,7 @@ class SiteProtocol(Ending):
         if "left" in self.saved:
             self._come_back()
         elif self.number == 0:
-            self.meet(max(self.seen, 0) + 1)
+            self.meet()
         elif self._continues():
             self._go_on()
         else:
@@ -240,7 +244,7 @@ class SiteProtocol(Ending):
             self.looked += 1
             self.ask([])
             if self.looked >= 3:
-                self.meet(max(self.number, self.seen) + 1)
+                self.meet()
         elif self.phase == "meet":
             self.ask(self.wanted_in_meeting() + self._missing_end())
             self.look_at_meeting()
@@ -262,7 +266,7 @@ class SiteProtocol(Ending):
                 self.stop(Reason.LEFT_ALONE, f"{', '.join(names[:5])} silent, and all sites are needed.")
                 return
             self.note(f"{', '.join(names[:5])} silent: continuing without, in a new attempt", warning=True)
-            self.meet(max(self.number, self.seen) + 1)
+            self.meet()
 
     def waits_for(self) -> frozenset[int]:
         """The other sites whose frames this site waits for."""

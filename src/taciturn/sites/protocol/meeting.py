@@ -39,8 +39,12 @@ SIGNED = b"1"
 class Meeting(CatchingUp):
     """The steps that lead to a live attempt."""
 
-    def meet(self, number: int) -> None:
-        """Send a hello for attempt `number`; from now on this site commits to no earlier attempt."""
+    def meet(self, number: int = 0) -> None:
+        """Send a hello for attempt `number`, or for the first that no site has named if `number` is 0.
+
+        From now on, this site commits to no earlier attempt.
+        """
+        number = number or max(self.number, self.seen) + 1
         if self.phase not in ("meet", "look"):
             self.since = self.now
             self.fails = 0
@@ -73,15 +77,14 @@ class Meeting(CatchingUp):
 
     def _stated_past(self) -> list[Past]:
         """The attempts that charged this site, each with the last round charged or seen in a frame."""
+        seen: dict[int, int] = {}
+        for slot, _ in self.board:
+            if slot.kind in (Kind.COMMIT, Kind.MESSAGE):
+                seen[slot.attempt] = max(slot.t, seen.get(slot.attempt, 0))
         return [
-            Past(p.number, p.members, p.base, p.left, max(p.charged, self._seen_commit(p)))
-            for _, p in sorted(self.past.items())
+            replace(entry, charged=max(entry.charged, min(seen.get(number, 0), int(self.method.rounds))))
+            for number, entry in sorted(self.past.items())
         ]
-
-    def _seen_commit(self, past: Past) -> int:
-        kinds = (Kind.COMMIT, Kind.MESSAGE)
-        rounds = [s.t for s, _ in self.board if s.kind in kinds and s.attempt == past.number]
-        return min(max(rounds, default=0), int(self.method.rounds))
 
     def greet(self, frame: SignedFrame) -> None:
         """Handle a hello of a member that cannot continue, or of a site that wants to join."""
@@ -103,7 +106,7 @@ class Meeting(CatchingUp):
                 if frame is not None and self._consider(frame):
                     return
             self._propose()
-        elif self._all_signed(*self.signed):
+        elif not self._unsigned():
             self._begin(*self.signed)
 
     def _present(self) -> dict[int, SignedFrame]:
@@ -125,9 +128,14 @@ class Meeting(CatchingUp):
     def absent(self) -> set[int]:
         """The sites that have not sent a hello, or have not signed what this site has signed."""
         if self.signed is not None:
-            agreed, scope = self.signed
-            return {i for i in agreed.members if self.find(Kind.SIGN, self.number, 0, i, scope) is None}
+            return set(self._unsigned())
         return set(range(len(self.setup.names))) - set(self._present()) - (self.finishing or frozenset())
+
+    def _unsigned(self) -> list[int]:
+        """The members that have not signed the attempt that this site has signed."""
+        agreed, scope = self.signed or (None, NOTHING)
+        members = () if agreed is None else agreed.members
+        return [i for i in members if self.find(Kind.SIGN, self.number, 0, i, scope) is None]
 
     def finishers(self) -> list[int]:
         """The sites whose newest hello asks for an early end; empty if this site asks for it too."""
@@ -142,16 +150,10 @@ class Meeting(CatchingUp):
             theirs = read_hello(frame.payload)
         except FrameRefused:
             return False
-        if not self._usable_key(theirs.key):
+        if not valid_key(theirs.key):
             return False
         same = theirs.completed != mine.completed or theirs.digest == mine.digest or not self.common
         return same and (theirs.finish, theirs.without) == (mine.finish, mine.without)
-
-    def _usable_key(self, key: bytes) -> bool:
-        """Whether a public key is usable; a key of low order would make pads that anyone can compute."""
-        if key not in self._valid:
-            self._valid[key] = valid_key(key)
-        return self._valid[key]
 
     def _propose(self) -> None:
         """Propose all present sites as members, once all sites are present or after a while."""
@@ -186,17 +188,13 @@ class Meeting(CatchingUp):
             if chosen[own] != self.hello.digest:
                 self._look_for_copy(chosen[own])
                 return False
-            hellos = {i: self._variant(i, digest) for i, digest in chosen.items()}
-            if None in hellos.values():
+            found = {i: self._variant(i, digest) for i, digest in chosen.items()}
+            hellos = {i: hello for i, hello in found.items() if hello is not None}
+            if len(hellos) < len(found):
                 return False
-            if not all(self._usable_key(read_hello(f.payload).key) for f in hellos.values() if f is not None):
+            if not all(valid_key(read_hello(hello.payload).key) for hello in hellos.values()):
                 return False
-            agreed = agree(
-                self.number,
-                {i: found for i, found in hellos.items() if found is not None},
-                self.method.spent,
-                common=self.common,
-            )
+            agreed = agree(self.number, hellos, self.method.spent, common=self.common)
         except FrameRefused:
             return False
         if not self._acceptable(agreed) or not self.reach(agreed):
@@ -225,7 +223,7 @@ class Meeting(CatchingUp):
             return
         self.doubles += 1
         if self.doubles < MOST_DOUBLES:  # perhaps it was sent before this site's state was restored
-            self.meet(max(self.number, self.seen) + 1)
+            self.meet()
         else:
             self.stop(
                 Reason.COPY,
@@ -283,9 +281,6 @@ class Meeting(CatchingUp):
             self.publish(data)
             self.advance_meeting()
 
-    def _all_signed(self, agreed: Agreed, scope: bytes) -> bool:
-        return all(self.find(Kind.SIGN, agreed.number, 0, i, scope) for i in agreed.members)
-
     def _begin(self, agreed: Agreed, scope: bytes) -> None:
         """All members have signed: derive the keys, and store that the attempt is live."""
         node, _ = self.numbers(agreed)
@@ -298,7 +293,10 @@ class Meeting(CatchingUp):
         signs = [self.board[Slot(Kind.SIGN, agreed.number, 0, i), scope][1] for i in agreed.members]
         live = self._pack_attempt(agreed, signs)
         self.enter(agreed, scope, node)
-        self.store({"live": live, f"attempt/{agreed.number}": live}, self.resume_round)
+        self.store({"live": live, f"attempt/{agreed.number}": live}, self._resume)
+
+    def _resume(self) -> None:
+        self.waiting = self.now
 
     def _derive(self, agreed: Agreed, node: Any, scope: bytes) -> RoundKeys | None:
         secret = self.volatile.get("secret", b"")
@@ -318,10 +316,6 @@ class Meeting(CatchingUp):
             self.completed = agreed.base
             self.state = self.method.enter(agreed.members, vectors, agreed.base[1])
 
-    def resume_round(self) -> None:
-        """Continue the rounds of the attempt."""
-        raise NotImplementedError
-
     def wanted_in_meeting(self) -> list[Slot]:
         """The frames that this site waits for."""
         sites = [i for i in range(len(self.setup.names)) if i != self.setup.own]
@@ -332,12 +326,7 @@ class Meeting(CatchingUp):
         wanted += [slot for slot in proposals if (slot, NOTHING) not in self.board and self.signed is None]
         wanted += self._unknown_variants()
         if self.signed is not None:
-            agreed, scope = self.signed
-            return [
-                Slot(Kind.SIGN, self.number, 0, i)
-                for i in agreed.members
-                if self.find(Kind.SIGN, self.number, 0, i, scope) is None
-            ] + wanted
+            return [Slot(Kind.SIGN, self.number, 0, i) for i in self._unsigned()] + wanted
         if not self.common:
             return wanted
         ahead = [read_hello(f.payload).completed for f in self._present().values()]
@@ -381,4 +370,4 @@ class Meeting(CatchingUp):
             )
             return
         self.fails += 1
-        self.meet(max(self.number, self.seen) + 1)
+        self.meet()

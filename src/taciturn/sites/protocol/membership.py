@@ -79,18 +79,14 @@ def read_hello(payload: bytes) -> Hello:
     """Parse a hello; `FrameRefused` if the payload has another format. The result is cached."""
     try:
         nonce, key, flags, without, a, t, digest, count, size = _HELLO.unpack_from(payload)
-        place, past = _HELLO.size, []
-        for _ in range(min(count, MOST_PAST)):
-            entry, place = read_past(payload, place)
-            past.append(entry)
+        past, place = read_pasts(payload, _HELLO.size, min(count, MOST_PAST))
     except struct.error as error:
         raise FrameRefused("hello", "invalid hello: it is too short") from error
     vector = payload[place:]
     if count > MOST_PAST or len(vector) != size or flags > FINISH + LOST:
         raise FrameRefused("hello", "invalid hello: its parts do not fit")
-    return Hello(
-        nonce, key, bool(flags & FINISH), without, (a, t), digest, tuple(past), vector, bool(flags & LOST)
-    )
+    finish, lost = bool(flags & FINISH), bool(flags & LOST)
+    return Hello(nonce, key, finish, without, (a, t), digest, past, vector, lost)
 
 
 def pack_past(past: Past) -> bytes:
@@ -105,6 +101,15 @@ def read_past(payload: bytes, place: int) -> tuple[Past, int]:
     if list(members) != sorted(set(members)) or not 0 < left <= 1 or charged < base:
         raise FrameRefused("hello", "invalid hello: it states an impossible attempt")
     return Past(number, members, base, left, charged), place + 2 * size
+
+
+def read_pasts(payload: bytes, place: int, count: int) -> tuple[tuple[Past, ...], int]:
+    """`count` entries that begin at `place`, and the place after them."""
+    found = []
+    for _ in range(count):
+        entry, place = read_past(payload, place)
+        found.append(entry)
+    return tuple(found), place
 
 
 def set_bits(numbers: Iterable[int]) -> bytes:

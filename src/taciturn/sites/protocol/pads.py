@@ -15,6 +15,7 @@ import hmac
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -62,8 +63,9 @@ class RoundKeys:
 _PROBE = X25519PrivateKey.from_private_bytes(bytes(range(32)))  # not secret: it only tests others' keys
 
 
+@lru_cache(maxsize=1024)
 def valid_key(key: bytes) -> bool:
-    """Whether a public key gives a shared secret; a key of low order does not."""
+    """Whether a public key is usable; a key of low order would make pads that anyone can compute."""
     try:
         _PROBE.exchange(X25519PublicKey.from_public_bytes(key))
     except ValueError:

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from .core import chain
 from .events import ChargedRelease, Reason, SendFrame
-from .frames import NOTHING, Kind, SignedFrame, Slot, pack_plain, read_plain, signed_with
+from .frames import NOTHING, Kind, SignedFrame, Slot, pack_frames, pack_plain, read_plain, signed_with
 from .meeting import MOST_ATTEMPTS, Meeting
 from .pads import commitment, mask, pack_commit, read_commit
 
@@ -78,24 +78,25 @@ class RoundSteps(Meeting):
                 return True
         return False
 
-    def resume_round(self) -> None:
-        self.waiting = self.now
-
     def _advance_round(self) -> None:
         t = self.completed[1] + 1
         if self.node is None or t > self.method.rounds:
             self._close()
         elif self.node.padded(t):
-            if self.find(Kind.COMMIT, self.number, t, self.setup.own, self.scope) is None:
+            if self._own(Kind.COMMIT, t) is None:
                 self._commit(t)
-            elif self.find(Kind.MESSAGE, self.number, t, self.setup.own, self.scope) is None:
+            elif self._own(Kind.MESSAGE, t) is None:
                 self._send_masked(t)
             else:
                 self.complete_round()
-        elif self.find(Kind.MESSAGE, self.number, t, self.setup.own, self.scope) is None:
+        elif self._own(Kind.MESSAGE, t) is None:
             self._send_plain(t)
         else:
             self.complete_round()
+
+    def _own(self, kind: Kind, t: int) -> SignedFrame | None:
+        """This site's frame of round t, if it has sent one."""
+        return self.find(kind, self.current().number, t, self.setup.own, self.scope)
 
     def _state_digest(self, t: int) -> bytes:
         return hashlib.sha256(self.digest + self.node.facts(t) + self.scope).digest()
@@ -108,7 +109,7 @@ class RoundSteps(Meeting):
     def _commit(self, t: int) -> None:
         """Step 1: draw, charge and fix this site's share; send only its hash."""
         if self.keys is None or self.keys.t != t:
-            self.meet(max(self.number, self.seen) + 1)
+            self.meet()
             return
         if len(self.past) >= MOST_ATTEMPTS and self.number not in self.past:
             self._give_up(Reason.LEFT_ALONE, f"{MOST_ATTEMPTS} attempts have failed.")
@@ -140,10 +141,8 @@ class RoundSteps(Meeting):
             return None
         found, digests, hashes = {}, {}, {}
         for i in self._needed(Kind.COMMIT, t):
-            frame = self.find(Kind.COMMIT, self.number, t, i, self.scope)
-            read = None if frame is None else read_commit(frame.payload)
-            if frame is None:
-                return None
+            frame, _ = self.board[Slot(Kind.COMMIT, self.number, t, i), self.scope]
+            read = read_commit(frame.payload)
             if read is None:
                 self._disagree(f"{self.setup.names[i]} sent a commit in another format.", i)
                 return None
@@ -176,14 +175,11 @@ class RoundSteps(Meeting):
         if commits is None:
             return
         drawn = self._drawn_before(t)
-        if drawn is None or self.keys is None or self.keys.t != t:
-            self.meet(max(self.number, self.seen) + 1)
+        lost = drawn is None or commitment(*drawn) != commits[self.setup.own]
+        if drawn is None or lost or self.keys is None or self.keys.t != t:
+            self.meet()
             return
-        salt, y = drawn
-        if commitment(salt, y) != commits[self.setup.own]:
-            self.meet(max(self.number, self.seen) + 1)
-            return
-        payload = mask(self.setup.own, y, self.keys, self.scope, commits)
+        payload = mask(self.setup.own, drawn[1], self.keys, self.scope, commits)
         data = self.seal(Kind.MESSAGE, self.number, t, self.scope, payload)
         self.store({"message": data}, lambda: self._say_message(data))
 
@@ -193,17 +189,20 @@ class RoundSteps(Meeting):
 
     def _forget_key(self) -> None:
         """Delete the noise and keys of a round whose message is stored."""
+        if self.keys is not None and self._stored_message(self.keys.t) is not None:
+            self.keys = self.keys.next()
+            self.hold(keys=self.keys.pack(), y=None)
+
+    def _stored_message(self, t: int) -> SignedFrame | None:
+        """This site's message on disk, if it is of round t of this attempt."""
         stored = self.saved.get("message")
         frame = None if stored is None else self.read(stored)
-        if frame is None or self.keys is None or frame.scope != self.scope or frame.t != self.keys.t:
-            return
-        self.keys = self.keys.next()
-        self.hold(keys=self.keys.pack(), y=None)
+        return frame if frame is not None and (frame.scope, frame.t) == (self.scope, t) else None
 
     def _send_plain(self, t: int) -> None:
         """Send the message of a round without masks, after it is charged and stored."""
         if self.keys is None or self.keys.t != t:
-            self.meet(max(self.number, self.seen) + 1)
+            self.meet()
             return
         payload = self.node.message(self.state)
         releases = self._charge(t)
@@ -212,17 +211,11 @@ class RoundSteps(Meeting):
             text = f"the solver failed in round {t}. The round is charged; nothing of it was sent."
             self.store({"past": self._pack_pasts()}, lambda: self._give_up(Reason.ABORTED, text), (charged,))
             return
-        payload = pack_plain(self._message_before(t), payload)
+        before = self._stored_message(t - 1)
+        payload = pack_plain(NOTHING if before is None else before.digest, payload)
         data = self.seal(Kind.MESSAGE, self.number, t, self.scope, payload)
         records = {"message": data, "past": self._pack_pasts()}
         self.store(records, lambda: self._say_message(data), releases)
-
-    def _message_before(self, t: int) -> bytes:
-        """The digest of this site's message of round t - 1; zeros if this attempt has no such message."""
-        stored = self.saved.get("message")
-        frame = None if stored is None else self.read(stored)
-        before = frame is not None and (frame.scope, frame.t) == (self.scope, t - 1)
-        return frame.digest if frame is not None and before else NOTHING
 
     def _said(self, t: int, payload: bytes) -> bytes | None:
         """The share in a message of round t; None if the payload has another format."""
@@ -286,7 +279,7 @@ class RoundSteps(Meeting):
             return
         if t == self.method.rounds:
             self.last = payloads
-        own = self.find(Kind.MESSAGE, a, t, self.setup.own, self.scope)
+        own = self._own(Kind.MESSAGE, t)
         if own is None and not self.common:
             return  # rolled back: this site's state needs its own message
         heard = self.node.heard(t, payloads)
@@ -333,16 +326,3 @@ class RoundSteps(Meeting):
 def digest_of(vectors: Mapping[int, bytes]) -> bytes:
     """The digest of the last vectors, if there is no common state."""
     return hashlib.sha256(b"".join(vectors[i] for i in sorted(vectors))).digest()
-
-
-def pack_frames(frames: list[bytes]) -> bytes:
-    return b"".join(struct.pack("<I", len(data)) + data for data in frames)
-
-
-def unpack_frames(data: bytes) -> list[bytes]:
-    found, place = [], 0
-    while place < len(data):
-        (size,) = struct.unpack_from("<I", data, place)
-        found.append(data[place + 4 : place + 4 + size])
-        place += 4 + size
-    return found
