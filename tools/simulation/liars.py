@@ -28,13 +28,23 @@ from .memory import MemorySite
 from .program import tables
 from .world import JOB, LARGEST, Plan, World
 
-Lie = Callable[["Liar", SignedFrame, int], list[bytes]]
+Lie = Callable[["Liar", SignedFrame, int], list[bytes] | None]
 LIES: dict[str, Lie] = {}
 
 
-def _lie(act: Lie) -> Lie:
-    LIES[act.__name__] = act
-    return act
+def _lie(*kinds: Kind) -> Callable[[Lie], Lie]:
+    """Register a lie. If `kinds` are given, it is about the liar's own frames of these kinds."""
+
+    def register(act: Lie) -> Lie:
+        def told(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
+            if kinds and (frame.kind not in kinds or frame.sender != liar.number):
+                return None
+            return act(liar, frame, to)
+
+        LIES[act.__name__] = told
+        return act
+
+    return register
 
 
 class Liar:
@@ -55,7 +65,7 @@ class Liar:
         for lie in self.lies:
             if self.draw.random() < self.chance:
                 told = lie(self, frame, to)
-                if told != [data]:
+                if told is not None and told != [data]:
                     return told
         return [data]
 
@@ -67,11 +77,10 @@ class Liar:
         """Sign any frame as the lying site."""
         return self.world.identity(self.number).seal(encode(JOB, slot, scope, payload))
 
-    def send(self, data: bytes, to: int) -> None:
-        """Send a frame to a site, after a short delay."""
-        target = self.world.network.sites[to]
-        later = Heard(data, self.number)
-        self.world.scheduler.after(0.01, lambda: self.world.network.tell(target, later))
+    def send(self, data: bytes, to: int, delay: float = 0.01) -> None:
+        """Send a frame to a site, after a delay."""
+        network, later = self.world.network, Heard(data, self.number)
+        self.world.scheduler.after(delay, lambda: network.tell(network.sites[to], later))
 
     def listen(self, data: bytes) -> None:
         """Receive a frame of another site. The liar may sign it, or choose its own frame after it."""
@@ -148,57 +157,45 @@ def flipped(payload: bytes) -> bytes:
     return head + bytes([body[0] ^ 1]) + body[1:]
 
 
-def _same(liar: Liar, frame: SignedFrame) -> list[bytes]:
-    return [liar.heard[-1]]
-
-
-@_lie
-def huge(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.MESSAGE)
+def huge(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send impossible values, which enter the sum of all sites."""
-    if frame.kind != Kind.MESSAGE or frame.sender != liar.number:
-        return _same(liar, frame)
     head, body = split_message(frame.payload)
     values = np.frombuffer(body, dtype="<u8") + np.uint64(2**61)
     return [liar.sign(frame, head + values.tobytes())]
 
 
-@_lie
-def equivocate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.MESSAGE, Kind.COMMIT, Kind.DONE)
+def equivocate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send different frames of one slot to different sites."""
-    if frame.kind not in (Kind.MESSAGE, Kind.COMMIT, Kind.DONE) or frame.sender != liar.number or to % 2:
-        return _same(liar, frame)
-    return [liar.sign(frame, flipped(frame.payload))]
+    return None if to % 2 else [liar.sign(frame, flipped(frame.payload))]
 
 
-@_lie
-def two_faced(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.MESSAGE)
+def two_faced(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send different messages of a round to different sites, and nothing else that would reveal it."""
-    if frame.kind != Kind.MESSAGE or frame.sender != liar.number or to % 2:
-        return _same(liar, frame)
-    return [liar.sign(frame, flipped(frame.payload))]
+    return None if to % 2 else [liar.sign(frame, flipped(frame.payload))]
 
 
-@_lie
-def withhold(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie()
+def withhold(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send a frame to some sites only."""
-    return [] if (to + frame.kind) % 2 else _same(liar, frame)
+    return [] if (to + frame.kind) % 2 else None
 
 
-@_lie
-def wrong_keys(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.COMMIT)
+def wrong_keys(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """State the hash of a key that the other site does not have."""
-    read = read_commit(frame.payload) if frame.kind == Kind.COMMIT and frame.sender == liar.number else None
+    read = read_commit(frame.payload)
     if read is None:
-        return _same(liar, frame)
+        return None
     value, digest, hashes = read
     return [liar.sign(frame, pack_commit(value, digest, dict.fromkeys(hashes, bytes(32))))]
 
 
-@_lie
-def boast(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.HELLO)
+def boast(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Claim rounds that no site has completed, or attempts that never existed."""
-    if frame.kind != Kind.HELLO or frame.sender != liar.number:
-        return _same(liar, frame)
     hello = read_hello(frame.payload)
     if liar.draw.random() < 0.5:
         changed = replace(hello, completed=(hello.completed[0] + 1, hello.completed[1] + 1), digest=bytes(32))
@@ -208,97 +205,86 @@ def boast(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
     return [liar.sign(frame, changed.pack())]
 
 
-@_lie
-def forget(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.HELLO)
+def forget(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Answer a site that lost its state, but omit its earlier charges."""
-    if frame.kind != Kind.HELLO or frame.sender != liar.number:
-        return _same(liar, frame)
     return [liar.sign(frame, replace(read_hello(frame.payload), past=()).pack())]
 
 
-@_lie
-def weak_key(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.HELLO)
+def weak_key(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send a public key of low order, with which every shared secret is known."""
-    if frame.kind != Kind.HELLO or frame.sender != liar.number:
-        return _same(liar, frame)
     return [liar.sign(frame, replace(read_hello(frame.payload), key=bytes(32)).pack())]
 
 
-@_lie
-def forge_members(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie()
+def forge_members(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Propose fewer members than a quorum, or sites that are not present."""
     if frame.kind != Kind.PROPOSE:
-        return _same(liar, frame)
+        return None
     try:
         chosen = read_proposal(frame.payload)
     except FrameRefused:
-        return _same(liar, frame)
+        return None
     kept = {i: digest for i, digest in chosen.items() if i in (liar.number, to)}
     slot = Slot(Kind.PROPOSE, frame.attempt, 0, liar.number)
     return [liar.seal(slot, NOTHING, pack_proposal(kept or chosen))]
 
 
-@_lie
-def replay(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie()
+def replay(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send old frames, of this run and of earlier runs, in addition to new ones."""
     old = liar.draw.choice(liar.heard)
-    return [*_same(liar, frame), old, liar.draw.choice(earlier_frames(liar.world.plan.sites))]
+    return [liar.heard[-1], old, liar.draw.choice(earlier_frames(liar.world.plan.sites))]
 
 
-@_lie
-def restart_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie()
+def restart_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Request one new attempt after another."""
     if frame.kind not in (Kind.COMMIT, Kind.MESSAGE) or liar.draw.random() < 0.7:
-        return _same(liar, frame)
+        return None
     hellos = [data for data in liar.heard if decode(data, largest=LARGEST).kind == Kind.HELLO]
     mine = [f for f in (decode(data, largest=LARGEST) for data in hellos) if f.sender == liar.number]
     if not mine:
-        return _same(liar, frame)
+        return None
     slot = Slot(Kind.HELLO, frame.attempt + 1, 0, liar.number)
-    return [*_same(liar, frame), liar.seal(slot, NOTHING, mine[-1].payload)]
+    return [liar.heard[-1], liar.seal(slot, NOTHING, mine[-1].payload)]
 
 
-@_lie
-def rush(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.COMMIT, Kind.MESSAGE)
+def rush(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send frames late, to choose a commit after seeing the commits of the others."""
-    if frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.sender == liar.number:
-        data = liar.heard[-1]
-        network = liar.world.network
-        target = network.sites[to]
-        liar.world.scheduler.after(0.5, lambda: network.tell(target, Heard(data, liar.number)))
-        return []
-    return _same(liar, frame)
+    liar.send(liar.heard[-1], to, delay=0.5)
+    return []
 
 
-@_lie
-def dictate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.MESSAGE)
+def dictate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Hold the message back until all others have arrived, to make the sum what the liar wants."""
-    if frame.kind != Kind.MESSAGE or frame.sender != liar.number or liar.world.plan.method != "masked":
-        return _same(liar, frame)
+    if liar.world.plan.method != "masked":
+        return None
     liar.held.setdefault((frame.attempt, frame.t, frame.scope), []).append((frame, to))
     return []
 
 
-@_lie
-def sign_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Sign every attempt that any site signs, even two attempts with the same number."""
-    return _same(liar, frame)
+@_lie()
+def sign_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
+    """Sign every attempt that any site signs, even two attempts with the same number: see `Liar.listen`."""
+    return None
 
 
-@_lie
-def two_hellos(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.HELLO)
+def two_hellos(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send a different hello to every other site."""
-    if frame.kind != Kind.HELLO or frame.sender != liar.number or to % 2:
-        return _same(liar, frame)
+    if to % 2:
+        return None
     hello = read_hello(frame.payload)
     return [liar.sign(frame, replace(hello, nonce=bytes(32 - len(b"%d" % to)) + b"%d" % to).pack())]
 
 
-@_lie
-def absurd(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.HELLO)
+def absurd(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send a hello with impossible sites, rounds, attempts or shares."""
-    if frame.kind != Kind.HELLO or frame.sender != liar.number:
-        return _same(liar, frame)
     hello, sites = read_hello(frame.payload), tuple(range(liar.world.plan.sites))
     past = liar.draw.choice(
         (
@@ -312,21 +298,17 @@ def absurd(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
     return [liar.sign(frame, replace(hello, past=(past,)).pack())]
 
 
-@_lie
-def false_end(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.COMMIT, Kind.DONE, Kind.LEAVE)
+def false_end(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """State a result that no site has, and leave with charges that were never made."""
-    if frame.sender != liar.number or frame.kind not in (Kind.COMMIT, Kind.DONE, Kind.LEAVE):
-        return _same(liar, frame)
     done = liar.seal(Slot(Kind.DONE, frame.attempt, 0, liar.number), frame.scope, bytes(32))
     sites = tuple(range(liar.world.plan.sites))
     words = Farewell((frame.attempt, 1), (Past(1, sites, 0, 0.5, 1),), ()).pack()
     left = liar.seal(Slot(Kind.LEAVE, frame.attempt, 0, liar.number), NOTHING, words)
-    return [done, left] if frame.kind == Kind.LEAVE else [*_same(liar, frame), done, left]
+    return [done, left] if frame.kind == Kind.LEAVE else [liar.heard[-1], done, left]
 
 
-@_lie
-def false_totals(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+@_lie(Kind.TOTAL)
+def false_totals(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
     """Send false totals, or false last vectors, to a site that was away."""
-    if frame.kind != Kind.TOTAL or frame.sender != liar.number:
-        return _same(liar, frame)
     return [liar.sign(frame, frame.payload[:-1] + bytes([frame.payload[-1] ^ 1]))]

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from taciturn.sites.protocol.core import change
 from taciturn.sites.protocol.envelopes import Content, Envelopes
 from taciturn.sites.protocol.events import (
     Ask,
@@ -91,11 +92,7 @@ class VirtualDisk:
 
     def write(self, effect: StoreRecords) -> None:
         """Write one transaction, completely or not at all."""
-        for key, value in effect.records.items():
-            if value is None:
-                self.records.pop(key, None)
-            else:
-                self.records[key] = value
+        change(self.records, effect.records)
         self.ledger += effect.releases
         for release in effect.releases:
             self.account = 1
@@ -221,11 +218,7 @@ class MemoryNetwork:
             case StoreRecords():
                 self._store(site, effect)
             case Hold(entries):
-                for key, value in entries.items():
-                    if value is None:
-                        site.disk.volatile.pop(key, None)
-                    else:
-                        site.disk.volatile[key] = value
+                change(site.disk.volatile, entries)
             case SetTimer(at):
                 site.timer += 1
                 life, timer = site.life, site.timer

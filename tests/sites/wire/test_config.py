@@ -5,8 +5,10 @@ import json
 import pytest
 
 from support.sitework import PATH_OF_3, network, sites
+from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
-from taciturn.sites.wire.config import relay_config, site_config
+from taciturn.sites.trial.rehearsal import issue
+from taciturn.sites.wire.config import relay_settings, site_config
 
 
 @pytest.fixture
@@ -52,7 +54,9 @@ def test_a_site_that_only_connects_outward_listens_nowhere(tmp_path):
 def test_a_relay_lets_each_site_speak_under_its_own_name_only(tmp_path):
     relay = {"name": "relay", "endpoint": "tls/127.0.0.1:7447"}
     made = sites(tmp_path, PATH_OF_3, job={"relay": relay})
-    config = relay_config(made[0].job, private="k", certificate="c", authority="a")
+    issue(Authority.load(tmp_path), tmp_path, "relay", ["127.0.0.1"])
+    keys = {"private": tmp_path / "relay.key", "certificate": tmp_path / "relay.pem"}
+    config = relay_settings(made[0].job, **keys, authority=tmp_path / "authority.pem")
     rules = {rule["id"]: rule for rule in config["access_control"]["rules"]}
     assert rules["site-1 speaks"]["key_exprs"] == ["taciturn/site-1/**"]
     assert rules["site-0 hears"]["key_exprs"] == ["taciturn/site-1/**"]

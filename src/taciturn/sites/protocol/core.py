@@ -161,6 +161,14 @@ class Core:
         """A stored frame of this site, signed again under its current certificate."""
         return self.setup.seal(self.read(data).content)
 
+    def stored(self, key: str) -> SignedFrame | None:
+        """This site's frame in a record on disk, if there is one."""
+        return self.read(self.saved[key]) if key in self.saved else None
+
+    def repeat(self, key: str) -> SignedFrame:
+        """Send this site's frame in a record on disk, signed again."""
+        return self.publish(self.reseal(self.saved[key]))
+
     def read(self, data: bytes) -> SignedFrame:
         """Parse a frame that this site already has."""
         return decode(data, largest=self.setup.largest)

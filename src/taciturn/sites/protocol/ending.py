@@ -69,8 +69,8 @@ class Ending(RoundSteps):
             super().advance_meeting()
 
     def _has_stated(self) -> bool:
-        data = self.saved.get("done", b"")
-        return bool(data) and (not self.common or self.read(data).scope == self.scope)
+        done = self.stored("done")
+        return done is not None and (not self.common or done.scope == self.scope)
 
     # -- what every site states -------------------------------------------------------------------------
 
@@ -89,14 +89,12 @@ class Ending(RoundSteps):
         """After the last round: state this site's result, and wait for the statements of the others."""
         if self.attempt is None:
             return
-        own, a = self.setup.own, self.attempt.number
-        if self.find(Kind.DONE, a, 0, own, self.scope) is None:
-            data = self.saved.get("done", b"")
-            if not data or self.read(data).scope != self.scope:
-                data = self.seal(Kind.DONE, a, 0, self.scope, self._end_digest())
-                self.store({"done": data}, lambda: self._state(data))
+        a, done = self.attempt.number, self.stored("done")
+        if self._own(Kind.DONE, 0) is None:
+            if done is not None and done.scope == self.scope:
+                self._state(self.reseal(self.saved["done"]))
             else:
-                self._state(self.reseal(data))
+                self._store_done(a, self.scope, self._end_digest())
             return
         found = [self.find(Kind.DONE, a, 0, i, self.scope) for i in self.attempt.members]
         frames = [frame for frame in found if frame is not None]
@@ -142,11 +140,9 @@ class Ending(RoundSteps):
         if not self.common:
             return tuple(sorted(self.last))
         last = self.saved.get(f"total/{self.completed[1]}")
-        return (
-            tuple(sorted(f.sender for f in self._end_frames()))
-            if last is None
-            else read_total(last)[0].members
-        )
+        if last is not None:
+            return read_total(last)[0].members
+        return tuple(sorted(frame.sender for frame in self._end_frames()))
 
     def _end_frames(self) -> list[SignedFrame]:
         """The frames that state the result."""
@@ -158,13 +154,14 @@ class Ending(RoundSteps):
         self.phase = "over"
         for key in ("done", "left"):
             if key in self.saved:
-                self.publish(self.reseal(self.saved[key]))
+                self.repeat(key)
         for data in unpack_frames(self.saved.get("dones", b"")):
             frame = self.read(data)
             self.keep(frame, data)
             self.end = frame.attempt, frame.scope
-        if "end" in self.saved:
-            self._recall_vectors()
+        for data in unpack_frames(self.saved.get("end", b"")):  # vectors that this site took over
+            frame = self.read(data)
+            self.last[frame.t - 1], self.completed = frame.payload, (frame.attempt, self.method.rounds)
         self._conclude()
 
     def _help(self, site: int, via: int) -> None:
@@ -211,7 +208,7 @@ class Ending(RoundSteps):
         if self.signed is None and any(map(self._go_back, self.dones)):
             return True
         if self.signed is None and (self._others_done() or self._another_done()):
-            self.complete_round([key[2] for key in self.dones if key[1] == self.scope])
+            self.complete_round([digest for _, scope, digest in self.dones if scope == self.scope])
             if self.node is None or self.completed[1] >= self.method.rounds:
                 self.phase = "run"
                 return True
@@ -223,8 +220,8 @@ class Ending(RoundSteps):
         The vectors in the attempt's hellos are the result, so this site need not trust another site.
         """
         a, scope, digest = key
-        packed, done = self.saved.get(f"sign/{a}", SIGNED), self.saved.get("done", b"")
-        if packed == SIGNED or scope == self.scope or (done and self.read(done).scope != scope):
+        packed, done = self.saved.get(f"sign/{a}", SIGNED), self.stored("done")
+        if packed == SIGNED or scope == self.scope or (done is not None and done.scope != scope):
             return False
         agreed, _ = self.unpack_attempt(packed)
         vectors = {i: read_hello(frame.payload).vector for i, frame in agreed.hellos.items()}
@@ -242,10 +239,14 @@ class Ending(RoundSteps):
             a, scope, digest = key
             if self.setup.own in found or len(found) <= self.liars or not self._hold_end(key):
                 continue
-            data = self.seal(Kind.DONE, a, 0, scope, digest)
-            self.store({"done": data}, lambda data=data: self._state(data))  # type: ignore[misc]
+            self._store_done(a, scope, digest)
             return True
         return False
+
+    def _store_done(self, attempt: int, scope: bytes, digest: bytes) -> None:
+        """Store the statement of a result, and then send it."""
+        data = self.seal(Kind.DONE, attempt, 0, scope, digest)
+        self.store({"done": data}, lambda: self._state(data))
 
     def _state(self, data: bytes) -> None:
         """Send the stored statement, which binds this site, even if a meeting has begun meanwhile."""
@@ -340,9 +341,3 @@ class Ending(RoundSteps):
                 self.pending["end"] = pack_frames([data for _, data in held])
                 return True
         return False
-
-    def _recall_vectors(self) -> None:
-        """Load the vectors of a result that this site took over."""
-        frames = [self.read(data) for data in unpack_frames(self.saved["end"])]
-        self.last = {frame.t - 1: frame.payload for frame in frames}
-        self.completed = (frames[0].attempt, int(self.method.rounds))

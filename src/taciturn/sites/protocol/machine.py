@@ -98,23 +98,15 @@ class SiteProtocol(Ending):
             return
         node, numbers = self.numbers(agreed)
         self.enter(agreed, agreed.id(self.setup.job, numbers), node)
-        if self.common:
-            self._keep_again(saved.get("frames", b""))
-        else:
+        if not self.common:
             self._replay()
-            for frame in self._keep_again(saved.get("frames", b"")):
-                if self._is_now(frame, self.method.rounds) and self.completed[1] >= self.method.rounds:
-                    self.last[frame.sender] = self._said(frame.t, frame.payload) or b""
-        self.phase = "new"
-
-    def _keep_again(self, frames: bytes) -> list[SignedFrame]:
-        """Load frames from the disk; this site's own frames are signed under its current certificate."""
-        found = []
-        for data in unpack_frames(frames):
+        over = not self.common and self.completed[1] >= self.method.rounds
+        for data in unpack_frames(saved.get("frames", b"")):
             frame = self.read(data)
             self.keep(frame, self.reseal(data) if frame.sender == self.setup.own else data)
-            found.append(frame)
-        return found
+            if over and self._is_now(frame, self.method.rounds):
+                self.last[frame.sender] = self._said(frame.t, frame.payload) or b""
+        self.phase = "new"
 
     def _replay(self) -> None:
         """Recompute the state from the stored totals; every bit is the same as before."""
@@ -143,18 +135,13 @@ class SiteProtocol(Ending):
             self.note("the keys of this attempt are gone: asking for a new attempt", warning=True)
             self.phase, self.lost = "look", True
             self.ask([])
-        self._state_again()
-
-    def _state_again(self) -> None:
-        """Send this site's stored statement of its result again: the other sites may still need it."""
-        data = self.saved.get("done", b"")
-        if data and "left" not in self.saved and self.read(data).scope == self.scope:
-            self.publish(self.reseal(data))
+        done = self.stored("done")
+        if done is not None and "left" not in self.saved and done.scope == self.scope:
+            self.repeat("done")  # the other sites may still need it
 
     def _continues(self) -> bool:
         """Whether volatile memory matches the disk: then only the process was restarted, not the machine."""
-        live = self.attempt is not None and self.attempt.number == self.number
-        if not live:
+        if not self._live():
             secret = self.volatile.get("secret", b"")
             return secret[:4] == struct.pack("<I", self.number) and "hello" in self.saved
         if self.node is None:
@@ -164,27 +151,30 @@ class SiteProtocol(Ending):
         except (KeyError, struct.error):
             return False
         t = self.completed[1] + 1
-        sent = "message" in self.saved and self._is_now(self.read(self.saved["message"]), t)
-        fits = self.keys.attempt == self.number and (self.keys.t == t or (sent and self.keys.t == t + 1))
-        return fits or (self.completed[1] >= self.method.rounds and self.keys.attempt == self.number)
+        sent = self._stored_message(t) is not None
+        fits = self.keys.t == t or (sent and self.keys.t == t + 1) or t > self.method.rounds
+        return fits and self.keys.attempt == self.number
+
+    def _live(self) -> bool:
+        """Whether the newest attempt of this site has begun."""
+        return self.attempt is not None and self.attempt.number == self.number
 
     def _go_on(self) -> None:
         """Continue after a restart with intact volatile memory: send the stored bytes again."""
-        if self.attempt is not None and self.attempt.number == self.number:
+        if self._live():
             self.phase = "run"
             for key in ("commit", "message"):
-                if key in self.saved and self._is_now(self.read(self.saved[key]), self.completed[1] + 1):
-                    self.publish(self.reseal(self.saved[key]))
+                frame = self.stored(key)
+                if frame is not None and self._is_now(frame, self.completed[1] + 1):
+                    self.repeat(key)
             self._forget_key()
             return
         self.phase, self.entered = "meet", self.now
-        self.hello = self.publish(self.reseal(self.saved["hello"]))
+        self.hello = self.repeat("hello")
         if "signed" in self.saved:
             agreed, _ = self.unpack_attempt(self.saved["signed"])
-            sign = self.read(self.saved["sign"])
             if agreed.number == self.number:
-                self.signed = agreed, sign.scope
-                self.publish(self.reseal(self.saved["sign"]))
+                self.signed = agreed, self.repeat("sign").scope
 
     def _is_now(self, frame: SignedFrame, t: int) -> bool:
         return frame.t == t and frame.scope == self.scope
@@ -259,7 +249,7 @@ class SiteProtocol(Ending):
         missing = self._missing()
         if missing:
             self.ask(missing)
-        gone = [s.sender for s in missing if self._has_left(s.sender)]
+        gone = any(self.gone.get(slot.sender, -1) >= self.number for slot in missing)
         if missing and (gone or self.now > self.waiting + self.setup.patience):
             names = sorted({self.setup.names[s.sender] for s in missing})
             if self.setup.all_needed:
@@ -282,9 +272,6 @@ class SiteProtocol(Ending):
         else:
             found = set()
         return frozenset(found - {self.setup.own})
-
-    def _has_left(self, site: int) -> bool:
-        return self.gone.get(site, -1) >= self.number
 
     def _advance(self) -> None:
         """Advance as far as possible; no step is taken while records are being stored."""

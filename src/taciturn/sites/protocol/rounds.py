@@ -195,8 +195,7 @@ class RoundSteps(Meeting):
 
     def _stored_message(self, t: int) -> SignedFrame | None:
         """This site's message on disk, if it is of round t of this attempt."""
-        stored = self.saved.get("message")
-        frame = None if stored is None else self.read(stored)
+        frame = self.stored("message")
         return frame if frame is not None and (frame.scope, frame.t) == (self.scope, t) else None
 
     def _send_plain(self, t: int) -> None:

@@ -69,7 +69,7 @@ class ZenohLinks:
         told: Callable[[bytes], None] = lambda data: None,
     ) -> None:
         self._site, self.refusals, self._tell, self._largest = site, refusals, tell, largest
-        self._told, self._crowd_left = told, False
+        self._told, self._crowd_left = told, threading.Event()
         names = site.job.names
         self._numbers = {name: number for number, name in enumerate(names)}
         self._envelopes = Envelopes(
@@ -91,7 +91,7 @@ class ZenohLinks:
         self._join()
         refusals.connected = self.connected
         self._door = _door_of(site)
-        self._meter = Meter(refusals, self._ends, self._door, self._note_crowd)
+        self._meter = Meter(refusals, self._ends, self._door, self._crowd_left.set)
 
     def _join(self) -> None:
         try:
@@ -130,9 +130,9 @@ class ZenohLinks:
         for name in self._site.neighbours:
             if self._numbers[name] not in self._envelopes.known:
                 self._request(self._numbers[name])
-        if not self._crowd_left:
+        if not self._crowd_left.is_set():
             return
-        self._crowd_left = False
+        self._crowd_left.clear()
         if set(self._site.neighbours) <= self.connected():
             return
         log.warning("many clients have disconnected from this site's port: reopening it for neighbours")
@@ -229,9 +229,6 @@ class ZenohLinks:
         except zenoh.ZError:  # the session was closed in the meantime
             links = []
         return {str(link.dst): str(link.auth_identifier) for link in links if link.auth_identifier}
-
-    def _note_crowd(self) -> None:
-        self._crowd_left = True
 
     # -- inside -----------------------------------------------------------------------------------------
 

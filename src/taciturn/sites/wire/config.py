@@ -16,6 +16,7 @@ from .trust import load_identity, load_trust, trusted_roots
 
 LEASE = 5_000  # ms without a sign of life after which a link counts as lost
 RETRY = {"period_init_ms": 200, "period_max_ms": 2_000, "period_increase_factor": 2}
+_NO_SCOUTING = {"multicast": {"enabled": False}, "gossip": {"enabled": False}}
 
 
 def largest_payload(job: NetworkJob) -> int:
@@ -25,32 +26,27 @@ def largest_payload(job: NetworkJob) -> int:
 
 def site_config(site: Site) -> dict[str, Any]:
     """The configuration of one site: everything is denied, except what the rules allow each neighbour."""
-    relay, mine = site.job.relay, [site.name]
+    keys, listen, relay, mine = site.file.keys, site.listens(), site.job.relay, [site.name]
     peers = {name: ([name], mine) for name in site.neighbours}
     if relay is not None:
         peers[relay.name] = list(site.neighbours), mine
-    return _common(site) | {
+    paths = (site.path(path) for path in (keys.private, keys.certificate, keys.authority))
+    transport = _transport(site.job, *paths)
+    if site.job.keys:  # only keys that are listed and not revoked may connect
+        tls = transport["link"]["tls"]
+        del tls["root_ca_certificate"]
+        tls["root_ca_certificate_base64"] = base64.b64encode(trusted_roots(site)).decode()
+    return {
+        "mode": "client" if site.outward else "peer",  # a site that uses only the relay is its client
+        "listen": {"endpoints": [] if listen is None else [listen]},
         "connect": {
             "endpoints": list(site.dials().values()),
             "timeout_ms": -1,
             "exit_on_failure": False,
             "retry": RETRY,
         },
-        "access_control": _access(peers),
-    }
-
-
-def relay_config(job: NetworkJob, *, private: str, certificate: str, authority: str) -> dict[str, Any]:
-    """The configuration of a router between sites: each site may publish only under its own name."""
-    if job.relay is None:
-        raise SiteError(f"the job {job.name} has no `relay`.")
-    peers = {name: ([name], list(job.neighbours(name))) for name in job.names}
-    return {
-        "mode": "router",
-        "listen": {"endpoints": [job.relay.endpoint]},
-        "connect": {"endpoints": []},
-        "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
-        "transport": _transport(job, private, certificate, authority),
+        "scouting": _NO_SCOUTING,
+        "transport": transport,
         "access_control": _access(peers),
     }
 
@@ -59,13 +55,21 @@ def relay_config(job: NetworkJob, *, private: str, certificate: str, authority: 
 def relay_settings(job: NetworkJob, *, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
     """The configuration of the job's relay, for `zenohd` or for `open_relay`; its keys are checked.
 
-    A relay serves sites that may only connect outward; it carries envelopes, which it cannot open.
+    A relay serves sites that may only connect outward. It is a router that carries envelopes, which it cannot
+    open. Each site may publish only under its own name.
     """
-    paths = {"private": private, "certificate": certificate, "authority": authority}
-    settings = relay_config(job, **{name: str(path.absolute()) for name, path in paths.items()})
-    if job.relay is not None:
-        load_identity(private, certificate, job.relay.name, load_trust(authority, keys=job.keys))
-    return settings
+    if job.relay is None:
+        raise SiteError(f"the job {job.name} has no `relay`.")
+    load_identity(private, certificate, job.relay.name, load_trust(authority, keys=job.keys))
+    peers = {name: ([name], list(job.neighbours(name))) for name in job.names}
+    return {
+        "mode": "router",
+        "listen": {"endpoints": [job.relay.endpoint]},
+        "connect": {"endpoints": []},
+        "scouting": _NO_SCOUTING,
+        "transport": _transport(job, private, certificate, authority),
+        "access_control": _access(peers),
+    }
 
 
 def open_relay(settings: dict[str, Any]) -> Any:
@@ -80,26 +84,10 @@ def open_relay(settings: dict[str, Any]) -> Any:
         raise SiteError(f"the relay cannot listen at {settings['listen']['endpoints'][0]}.") from error
 
 
-def _common(site: Site) -> dict[str, Any]:
-    """The settings for every site. A site that uses only the relay is its client; all others are peers."""
-    keys, listen = site.file.keys, site.listens()
-    paths = [str(site.path(path).absolute()) for path in (keys.private, keys.certificate, keys.authority)]
-    transport = _transport(site.job, *paths)
-    if site.job.keys:  # only keys that are listed and not revoked may connect
-        tls = transport["link"]["tls"]
-        del tls["root_ca_certificate"]
-        tls["root_ca_certificate_base64"] = base64.b64encode(trusted_roots(site)).decode()
-    return {
-        "mode": "client" if site.outward else "peer",
-        "listen": {"endpoints": [] if listen is None else [listen]},
-        "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
-        "transport": transport,
-    }
-
-
-def _transport(job: NetworkJob, private: str, certificate: str, authority: str) -> dict[str, Any]:
+def _transport(job: NetworkJob, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
     """Mutual TLS with checked names; messages too large for a frame are refused."""
     largest = max(65_536, 4 * size_cap(largest_payload(job)))
+    key, chain, root = (str(path.absolute()) for path in (private, certificate, authority))
     return {
         "unicast": {"open_timeout": 10_000, "accept_timeout": 5_000, "accept_pending": 256},
         "shared_memory": {"enabled": False},
@@ -108,14 +96,14 @@ def _transport(job: NetworkJob, private: str, certificate: str, authority: str) 
             "rx": {"max_message_size": largest},
             "tx": {"lease": LEASE, "keep_alive": 4},
             "tls": {
-                "root_ca_certificate": authority,
+                "root_ca_certificate": root,
                 "enable_mtls": True,
                 "verify_name_on_connect": True,
                 "close_link_on_expiration": True,
-                "listen_private_key": private,
-                "listen_certificate": certificate,
-                "connect_private_key": private,
-                "connect_certificate": certificate,
+                "listen_private_key": key,
+                "listen_certificate": chain,
+                "connect_private_key": key,
+                "connect_certificate": chain,
             },
         },
     }

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,7 +30,7 @@ log = logging.getLogger("taciturn.site")
 
 _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # offset of tcpi_bytes_received in struct tcp_info, since Linux 4.1
-_QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, 10  # tcpi_unacked, its offset, the state LISTEN
+_QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, b"\n"  # tcpi_unacked, its offset, LISTEN (10)
 EVERY = 0.25  # seconds between two checks of the links
 DOOR = 4  # connections are counted at each fourth check: the kernel's table covers the whole machine
 CROWD, FEW = 20, 5  # closed connections that make reopening worthwhile; open connections allowed then
@@ -148,45 +148,44 @@ def take_descriptors() -> None:
 def bytes_received() -> dict[str, int]:
     """ "tls/host:port" of the far end -> bytes received, for every TCP connection of this process."""
     counts: dict[str, int] = {}
-    for entry in os.listdir("/proc/self/fd"):
-        try:
-            if stat.S_ISSOCK(os.stat(int(entry)).st_mode):
-                with socket.socket(fileno=os.dup(int(entry))) as copy:
-                    host, port = copy.getpeername()[:2]
-                    info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-                counts[f"tls/{f'[{host}]' if ':' in host else host}:{port}"] = _received(info)
-        except (OSError, ValueError):
-            continue  # closed meanwhile, or no TCP connection
+    for found in _sockets():
+        with suppress(OSError, ValueError):  # closed meanwhile, or no TCP connection
+            host, port = found.getpeername()[:2]
+            end = f"tls/{f'[{host}]' if ':' in host else host}:{port}"
+            counts[end] = _number_in(_tcp_info(found), _RECEIVED, _RECEIVED_AT)
     return counts
 
 
 def most_callers() -> int:
     """An upper limit on connections at this process's ports: its sockets, and connections queued at them."""
-    found = 0
+    count = 0
     try:
-        for entry in os.listdir("/proc/self/fd"):
-            with suppress(OSError):  # closed meanwhile
-                if stat.S_ISSOCK(os.stat(int(entry)).st_mode):
-                    found += 1 + _queued(int(entry))
+        for found in _sockets():
+            count += 1
+            with suppress(OSError):  # not of TCP
+                info = _tcp_info(found)
+                count += _number_in(info, _QUEUED, _QUEUED_AT) if info[:1] == _LISTENING else 0
     except OSError:  # no descriptor is left to look with
         return sys.maxsize
-    return found
+    return count
 
 
-def _queued(descriptor: int) -> int:
-    """The number of queued connections of a listening socket; 0 for any other socket."""
-    same = socket.socket(fileno=descriptor)
-    try:
-        info = same.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-    except OSError:  # not of TCP
-        return 0
-    finally:
-        same.detach()
-    listens = len(info) >= _QUEUED_AT + _QUEUED.size and info[0] == _LISTENING
-    return int(_QUEUED.unpack_from(info, _QUEUED_AT)[0]) if listens else 0
+def _sockets() -> Iterator[socket.socket]:
+    """Every socket of this process. It is not copied, because no descriptor may be left."""
+    for entry in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # closed meanwhile
+            if stat.S_ISSOCK(os.stat(int(entry)).st_mode):
+                found = socket.socket(fileno=int(entry))
+                try:
+                    yield found
+                finally:
+                    found.detach()
 
 
-def _received(info: bytes) -> int:
-    if len(info) < _RECEIVED_AT + _RECEIVED.size:
-        return 0
-    return int(_RECEIVED.unpack_from(info, _RECEIVED_AT)[0])
+def _tcp_info(found: socket.socket) -> bytes:
+    return found.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+
+
+def _number_in(info: bytes, form: struct.Struct, place: int) -> int:
+    """A number in struct tcp_info; 0 if this kernel does not give it."""
+    return int(form.unpack_from(info, place)[0]) if len(info) >= place + form.size else 0

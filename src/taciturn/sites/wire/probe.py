@@ -10,7 +10,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from ..files.site import Site
@@ -101,9 +100,5 @@ def _context(site: Site) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=trusted_roots(site).decode("ascii"))
-    context.load_cert_chain(_text(site.path(keys.certificate)), _text(site.path(keys.private)))
+    context.load_cert_chain(site.path(keys.certificate), site.path(keys.private))
     return context
-
-
-def _text(path: Path) -> str:
-    return str(path.absolute())

@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -23,39 +22,35 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from ...core.errors import SiteError
 from ..files.keys import common_name, load_certificates, load_key, pem, read_pem, short_fingerprint
 from ..files.site import Site
-from ..protocol.frames import LARGEST_CERTIFICATE, FrameRefused
+from ..protocol.frames import LARGEST_CERTIFICATE, FrameRefused, SignedFrame
 
 SHORT, WHOLE = 32, 64  # hexadecimal digits of the two forms of a fingerprint
 
 
-@dataclass(frozen=True)
 class Revocations:
-    """Serial numbers, and the SHA-256 (or its first half) of certificates or keys, in hexadecimal."""
+    """Revoked certificates and keys, from site.toml and from the authority's signed and current lists.
 
-    serials: frozenset[int] = frozenset()
-    fingerprints: frozenset[str] = frozenset()
+    entries : serial numbers, and the SHA-256 (or its first half) of certificates or keys, in hexadecimal.
+    """
+
+    def __init__(
+        self, entries: Sequence[str], lists: Sequence[Path], authorities: Sequence[x509.Certificate]
+    ) -> None:
+        plain = [re.sub("[ :-]", "", entry).lower() for entry in entries]
+        self._fingerprints = {entry for entry in plain if len(entry) in (SHORT, WHOLE)}
+        self._serials = {int(entry, 16) for entry in plain if len(entry) < WHOLE}
+        for path in lists:
+            self._serials |= {entry.serial_number for entry in _read_list(path, authorities)}
 
     def hold(self, certificate: x509.Certificate) -> bool:
         """Whether a certificate was revoked."""
-        if certificate.serial_number in self.serials:
+        if certificate.serial_number in self._serials:
             return True
         der = certificate.public_bytes(serialization.Encoding.DER)
         form = serialization.PublicFormat.SubjectPublicKeyInfo
         key = certificate.public_key().public_bytes(serialization.Encoding.DER, form)
         found = [hashlib.sha256(data).hexdigest() for data in (der, key)]
-        return not self.fingerprints.isdisjoint(part for text in found for part in (text, text[:SHORT]))
-
-
-def read_revocations(
-    entries: Sequence[str], lists: Sequence[Path] = (), authorities: Sequence[x509.Certificate] = ()
-) -> Revocations:
-    """The revocations in site.toml and in the authority's lists, which must be signed and current."""
-    plain = [re.sub("[ :-]", "", entry).lower() for entry in entries]
-    prints = {entry for entry in plain if len(entry) in (SHORT, WHOLE)}
-    serials = {int(entry, 16) for entry in plain if len(entry) < WHOLE}
-    for path in lists:
-        serials |= {entry.serial_number for entry in _read_list(path, authorities)}
-    return Revocations(frozenset(serials), frozenset(prints))
+        return not self._fingerprints.isdisjoint(part for text in found for part in (text, text[:SHORT]))
 
 
 def _read_list(path: Path, authorities: Sequence[x509.Certificate]) -> x509.CertificateRevocationList:
@@ -97,17 +92,6 @@ class _KnownCertificate:
     ends: datetime.datetime
 
 
-class Signed(Protocol):
-    """A frame of any format: a certificate, a signature, and the signed bytes."""
-
-    @property
-    def certificate(self) -> bytes: ...
-    @property
-    def signature(self) -> bytes: ...
-    @property
-    def signed(self) -> bytes: ...
-
-
 class Trust:
     """The keys that may sign for each name: the authority certifies them, or the job lists them.
 
@@ -116,8 +100,7 @@ class Trust:
     Parameters
     ----------
     authorities : certificates of the authority; several while an old one is being replaced.
-    revoked : revoked certificates and keys; see `Revocations`, or serial numbers and fingerprints as texts.
-    lists : certificate revocation lists of the authority.
+    revoked, lists : serial numbers and fingerprints, and lists of the authority; see `Revocations`.
     keys : for each name, the short fingerprint of the one key that may sign for it. If given, no authority
         is used.
     """
@@ -134,7 +117,7 @@ class Trust:
         self._keys = dict(keys or {})
         if not self._authorities and not self._keys:
             raise SiteError("`keys.authority`: the file has no certificate of an authority.")
-        self._revocations = read_revocations(revoked, lists, self._authorities)
+        self._revocations = Revocations(revoked, lists, self._authorities)
         self._known: dict[bytes, _KnownCertificate] = {}
 
     def key_of(self, certificate: bytes, name: str, at: datetime.datetime | None = None) -> Ed25519PublicKey:
@@ -150,7 +133,7 @@ class Trust:
             )
         return known.key
 
-    def check(self, frame: Signed, name: str, *, ever: bool = False) -> None:
+    def check(self, frame: SignedFrame, name: str, *, ever: bool = False) -> None:
         """Check that `name` signed the frame, with a certificate that is valid now, or `ever` was valid."""
         try:
             at = self._look(frame.certificate).begins if ever else None
