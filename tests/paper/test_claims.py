@@ -12,7 +12,7 @@ import pytest
 
 from taciturn.data import Dataset
 from taciturn.paper.claims.claim import Verdict, judge
-from taciturn.paper.figures.figure_file import SHIPPED
+from taciturn.paper.figures.spec import SHIPPED
 from taciturn.paper.reproduce import reproduce
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper.md"

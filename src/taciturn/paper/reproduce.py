@@ -15,15 +15,18 @@ from ..runtime.simulate import one_cluster
 from .claims.claim import Claim
 from .claims.claims_page import claims_page, index_page
 from .claims.convergence import claims_of_fig1a, claims_of_fig1b
-from .claims.privacy import claims_of_attack, claims_of_budget, claims_of_fig2, claims_of_large
-from .claims.theorem3 import claims_of_theorem3
-from .figures.attack_runner import attack
-from .figures.figure_file import SHIPPED, load_figure
+from .claims.privacy import (
+    claims_of_attack,
+    claims_of_budget,
+    claims_of_fig2,
+    claims_of_large,
+    claims_of_theorem3,
+)
+from .figures.attack_runner import Drawn, attack
 from .figures.plots import plot
 from .figures.runner import draw
-from .figures.spec import Figure
+from .figures.spec import SHIPPED, Figure, load_figure
 from .figures.style import FOR_PAGES, FORMATS, paper_style, save
-from .figures.tables import Drawn, to_csv, to_json
 from .results_store import ResultStore
 
 
@@ -80,8 +83,8 @@ def reproduce(
 def write_figure(drawn: Drawn, stem: Path, *, quick: bool) -> None:
     """Write a figure to the files stem.png, stem.svg, stem.csv and stem.json."""
     write_picture(drawn, stem, FORMATS)
-    write_whole(stem.with_suffix(".csv"), to_csv(drawn))
-    write_whole(stem.with_suffix(".json"), to_json(drawn, quick=quick))
+    write_whole(stem.with_suffix(".csv"), drawn.to_csv())
+    write_whole(stem.with_suffix(".json"), drawn.to_json(quick=quick))
 
 
 def write_picture(drawn: Drawn, stem: Path, formats: Mapping[str, Mapping[str, Any]]) -> None:

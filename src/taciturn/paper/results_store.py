@@ -1,9 +1,11 @@
-"""A store of results. The key of a result is a hash of everything that the result depends on."""
+"""A store of results, whose keys are hashes of everything that a result depends on; results as CSV text."""
 
 from __future__ import annotations
 
+import csv
 import io
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,3 +51,20 @@ class ResultStore:
         """The stored arrays of `key`. If there are none, `make` computes the arrays, and they are stored."""
         found = self.get(key)
         return self.put(key, make()) if found is None else found
+
+
+def csv_text(columns: Sequence[str], records: Iterable[Sequence[Any]], digits: str = "") -> str:
+    """The CSV text: a header and one line per record. A missing number is an empty cell."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(value, digits) for value in record] for record in records)
+    return buffer.getvalue()
+
+
+def _cell(value: Any, digits: str) -> Any:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, dict | list):
+        return json.dumps(value)
+    return format(value, digits) if isinstance(value, float) else value

@@ -8,9 +8,8 @@ from support.small import write_small
 from taciturn.core.errors import ParameterError
 from taciturn.methods.admm.theory import rate
 from taciturn.paper.claims.convergence import contractions
-from taciturn.paper.figures.figure_file import load_figure
 from taciturn.paper.figures.runner import FigureResult, draw
-from taciturn.paper.figures.spec import Figure
+from taciturn.paper.figures.spec import Figure, load_figure
 from taciturn.paper.results_store import ResultStore
 
 CHANGES = {

@@ -11,9 +11,7 @@ from taciturn.paper.claims.claim import Verdict
 from taciturn.paper.claims.privacy import claims_of_attack
 from taciturn.paper.figures import attack_runner
 from taciturn.paper.figures.attack_runner import attack
-from taciturn.paper.figures.figure_file import load_figure
-from taciturn.paper.figures.spec import AttackFigure
-from taciturn.paper.figures.tables import to_csv, to_json
+from taciturn.paper.figures.spec import AttackFigure, load_figure
 from taciturn.paper.results_store import ResultStore
 
 
@@ -43,7 +41,7 @@ def test_it_is_run_once_and_restored_as_it_was(
         other = again.results[noise]
         assert np.array_equal(result.cosine, other.cosine) and np.array_equal(result.label, other.label)
         assert result.rounds == other.rounds == (1, 2, 5) and result.prior == other.prior
-    assert to_csv(first) == to_csv(again) and to_json(first, quick=False) == to_json(again, quick=False)
+    assert first.to_csv() == again.to_csv() and first.to_json(quick=False) == again.to_json(quick=False)
 
 
 def test_noise_hides_the_record_and_a_secret_penalty_does_not(figure: AttackFigure, tmp_path: Path) -> None:
@@ -58,6 +56,6 @@ def test_noise_hides_the_record_and_a_secret_penalty_does_not(figure: AttackFigu
 def test_the_csv_has_one_row_per_noise_observer_look_repeat_and_record(
     figure: AttackFigure, tmp_path: Path
 ) -> None:
-    rows = to_csv(attack(figure, ResultStore(tmp_path / "curves"))).splitlines()
+    rows = attack(figure, ResultStore(tmp_path / "curves")).to_csv().splitlines()
     assert rows[0].startswith("figure,noise,observer") and len(rows) == 1 + (1 + 3 * 2) * 4 * 3 * 2
     assert {row.split(",")[5] for row in rows[1:]} == {"3", "5"}

@@ -10,9 +10,8 @@ import pytest
 import taciturn as tt
 from support.small import write_small
 from taciturn.paper.figures import runner
-from taciturn.paper.figures.figure_file import load_figure
 from taciturn.paper.figures.runner import FigureResult, draw, settings
-from taciturn.paper.figures.spec import Figure
+from taciturn.paper.figures.spec import Figure, load_figure
 from taciturn.paper.results_store import ResultStore
 
 

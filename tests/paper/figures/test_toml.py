@@ -9,8 +9,7 @@ import pytest
 
 from support.small import SMALL, write_small
 from taciturn.core.errors import ParameterError
-from taciturn.paper.figures.figure_file import SHIPPED, load_figure
-from taciturn.paper.figures.spec import Figure
+from taciturn.paper.figures.spec import SHIPPED, Figure, load_figure
 
 PENALTIES = ((0.55, 1.01), (0.65, 1.03), (0.6, 1.1), (0.55, 1.2), (0.6, 1.02))
 

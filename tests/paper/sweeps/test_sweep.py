@@ -16,7 +16,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.paper.figures.build import build_graph, build_method, build_problem
 from taciturn.paper.sweeps import sweep
 from taciturn.paper.sweeps.grid import load_grid, read_grid
-from taciturn.paper.sweeps.plot_front import plot_front
+from taciturn.paper.sweeps.sweep import plot_front
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...paper.figures.attack_runner import AttackFigureResult
+    from ...paper.figures.attack_runner import AttackFigureResult, Drawn
     from ...paper.figures.runner import FigureResult
     from ...paper.reproduce import Reproduction
     from ...report import ReportData
@@ -50,7 +50,7 @@ def reproduce(
     _say(result, out)
 
 
-def _report(drawn: FigureResult | AttackFigureResult, out: Path) -> None:
+def _report(drawn: Drawn, out: Path) -> None:
     """Write an interactive page for a figure, or one page for each row of its panels."""
     from ...paper.figures.runner import FigureResult
     from ...report import write
@@ -64,7 +64,6 @@ def _report(drawn: FigureResult | AttackFigureResult, out: Path) -> None:
 
 
 def _of_runs(drawn: FigureResult, panel: str) -> ReportData:
-    from ...paper.figures.tables import provenance
     from ...report import from_runs
 
     return from_runs(
@@ -72,12 +71,11 @@ def _of_runs(drawn: FigureResult, panel: str) -> ReportData:
         title=f"{drawn.figure.title}; {panel}" if panel else drawn.figure.title,
         subtitle=drawn.figure.caption,
         delta=drawn.figure.run.delta,
-        provenance=provenance(drawn),
+        provenance=drawn.provenance(),
     )
 
 
 def _of_attack(attacked: AttackFigureResult) -> ReportData:
-    from ...paper.figures.tables import provenance
     from ...report import Chart, Curve, ReportData
 
     charts = []
@@ -100,7 +98,7 @@ def _of_attack(attacked: AttackFigureResult) -> ReportData:
         subtitle=attacked.figure.caption,
         charts=charts,
         settings=attacked.figure.model_dump(include={"data", "graph", "problem", "run"}),
-        provenance=provenance(attacked),
+        provenance=attacked.provenance(),
     )
 
 

@@ -12,24 +12,21 @@ from typing import TYPE_CHECKING, Any
 from ...core.formatting import format_cost
 from ...core.templates import html_templates, text_templates
 from ...core.versions import versions
-from ..figures.attack_runner import AttackFigureResult
-from ..figures.runner import FigureResult
+from ..figures.attack_runner import Drawn
 from .claim import Claim, Verdict
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-Drawn = Sequence[FigureResult | AttackFigureResult]
 
-
-def claims_page(drawn: Drawn, claims: Sequence[Claim], *, quick: bool, images: str = "") -> str:
+def claims_page(drawn: Sequence[Drawn], claims: Sequence[Claim], *, quick: bool, images: str = "") -> str:
     """The page in Markdown; `images` is put before the file names of the pictures."""
     templates = text_templates(__package__)
     templates.filters |= {"cell": _cell, "cost": _cost}
     return templates.get_template("paper.md").render(drawn=drawn, images=images, **_facts(claims, quick))
 
 
-def index_page(drawn: Drawn, claims: Sequence[Claim], *, quick: bool, folder: Path) -> str:
+def index_page(drawn: Sequence[Drawn], claims: Sequence[Claim], *, quick: bool, folder: Path) -> str:
     """index.html as one self-contained file, which includes the SVG pictures in `folder`."""
     figures = [one.figure for one in drawn]
     pictures = {one.name: b64encode((folder / f"{one.name}.svg").read_bytes()).decode() for one in figures}

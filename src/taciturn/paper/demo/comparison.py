@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ...estimators import PrivateAdditiveClassifier
 from ...objective.problem import Problem
 from ...planning.plan import plan
 from ...planning.planned_run import TOL
+from ...planning.request import Plan
 from ...privacy.certificate.certificate import Certificate
 from ...runtime.simulate import simulate
 from .tasks import SEED, Task
@@ -45,8 +47,8 @@ def count_choices(task: Task) -> int:
 def compare(task: Task) -> Iterator[Choice]:
     """Train in every way, one after another. The private ways train once for every epsilon of the task."""
     pooled = np.vstack([X for X, _ in task.sites]), np.concatenate([y for _, y in task.sites])
-    yield _choice(NO_PRIVACY, task, _converged(task, *pooled))
-    yield _choice(ALONE, task, *(_converged(task, X, y) for X, y in task.sites))
+    yield _choice(NO_PRIVACY, _margins(task, _converged(task, *pooled)))
+    yield _choice(ALONE, _margins(task, *(_converged(task, X, y) for X, y in task.sites)))
     for epsilon in task.epsilons:
         yield _trusting_nobody(task, epsilon)
         yield _one_curious_site(task, epsilon)
@@ -63,40 +65,33 @@ def _converged(task: Task, X: Array, y: Array) -> Array:
     return np.asarray(model.fit(X, y).coef_[0])
 
 
-def _trusting_nobody(task: Task, epsilon: float) -> Choice:
-    """Penalty perturbation in whitened coordinates; the planner chooses all settings from public numbers."""
-    problem = task.problem
-    found = plan(
+def _planned(task: Task, epsilon: float, **options: Any) -> Plan:
+    """A plan from the public numbers of the task."""
+    return plan(
         epsilon=epsilon,
         delta=task.delta,
-        samples=problem.samples.tolist(),
+        samples=task.problem.samples.tolist(),
         graph=task.graph,
-        dimension=problem.dimension,
-        C=problem.C,
-        regularization=problem.regularization,
-        baseline=False,
-        whiten=True,
+        dimension=task.problem.dimension,
+        **options,
     )
-    run = simulate(problem, task.graph, found.method, rounds=found.rounds, seed=SEED, tol=TOL)
+
+
+def _trusting_nobody(task: Task, epsilon: float) -> Choice:
+    """Penalty perturbation in whitened coordinates; the planner chooses all settings from public numbers."""
+    aim = {"C": task.C, "regularization": task.regularization}
+    found = _planned(task, epsilon, **aim, baseline=False, whiten=True)
+    run = simulate(task.problem, task.graph, found.method, rounds=found.rounds, seed=SEED, tol=TOL)
     margins = task.y_test * run.decide(task.X_test, found.weights)[0]
-    return _judged(NOBODY, margins, run.certificate(task.delta), epsilon)
+    return _choice(NOBODY, margins, run.certificate(task.delta), epsilon)
 
 
 def _one_curious_site(task: Task, epsilon: float) -> Choice:
     """Masked descent: the noise of all honest sites together protects each record."""
-    problem = task.problem
-    found = plan(
-        epsilon=epsilon,
-        delta=task.delta,
-        samples=problem.samples.tolist(),
-        graph=task.graph,
-        dimension=problem.dimension,
-        colluding=1,
-    )
+    found = _planned(task, epsilon, colluding=1)
     joint = Problem(task.sites, C=found.C, regularization=found.regularization)
     run = simulate(joint, task.graph, found.method, rounds=found.rounds, seed=SEED)
-    certificate = run.certificate(task.delta)
-    return _choice(ONE_CURIOUS, task, run.average()[0], certificate=certificate, epsilon=epsilon)
+    return _choice(ONE_CURIOUS, _margins(task, run.average()[0]), run.certificate(task.delta), epsilon)
 
 
 def _with_curves(task: Task, epsilon: float) -> Choice:
@@ -113,26 +108,20 @@ def _with_curves(task: Task, epsilon: float) -> Choice:
         random_state=SEED,
     ).fit(rows, task.y[~task.test])
     held = {name: values[task.test] for name, values in task.columns.items()}
-    return _judged(CURVES, task.y_test * model.decision_function(held), model.certificate_, epsilon)
+    return _choice(CURVES, task.y_test * model.decision_function(held), model.certificate_, epsilon)
 
 
-def _judged(name: str, margins: Array, certificate: Certificate, epsilon: float) -> Choice:
-    """A choice whose score is computed from the margins of its model on held-out rows."""
-    loss, right = float(np.logaddexp(0.0, -margins).mean()), float((margins > 0).mean())
-    return Choice(name, loss, right, certificate, epsilon)
+def _margins(task: Task, *models: Array) -> Array:
+    """The margins of linear models on held-out rows; there are several only if each site trains alone."""
+    return np.stack([task.y_test * (task.X_test @ f) for f in models])
 
 
 def _choice(
-    name: str,
-    task: Task,
-    *models: Array,
-    certificate: Certificate | None = None,
-    epsilon: float | None = None,
+    name: str, margins: Array, certificate: Certificate | None = None, epsilon: float | None = None
 ) -> Choice:
-    """A choice with the mean score of its models; there are several models only if each site trains alone."""
-    margins = np.stack([task.y_test * (task.X_test @ f) for f in models])
-    loss = float(np.logaddexp(0.0, -margins).mean())
-    return Choice(name, loss, float((margins > 0).mean()), certificate, epsilon)
+    """A choice whose score is computed from the margins of its models on held-out rows."""
+    loss, right = float(np.logaddexp(0.0, -margins).mean()), float((margins > 0).mean())
+    return Choice(name, loss, right, certificate, epsilon)
 
 
 _COLOURS = {NOBODY: "#d55e00", ONE_CURIOUS: "#0072b2", CURVES: "#008a64"}

@@ -15,13 +15,13 @@ from ...privacy.noise import NormNoise
 from ..results_store import Arrays, ResultStore, fingerprint
 from . import spec
 from .build import build_graph, build_problem, certify_run
-from .runner import figure_settings, finite
+from .runner import DrawnFigure, FigureResult, figure_settings, finite
 
 _KEPT = ("rounds", "cosine", "label", "eta_ratio", "chance", "prior", "prior_label")
 
 
 @dataclass(frozen=True, eq=False)
-class AttackFigureResult:
+class AttackFigureResult(DrawnFigure):
     """The result of an attack figure: for each noise level, each observer's findings and the run's cost."""
 
     figure: spec.AttackFigure
@@ -60,6 +60,9 @@ class AttackFigureResult:
             }
             for noise, result in self.results.items()
         ]
+
+
+Drawn = FigureResult | AttackFigureResult
 
 
 def attack(

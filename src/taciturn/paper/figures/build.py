@@ -45,19 +45,7 @@ def certify_run(
     problem: Problem, graph: Graph, method: Method, *, rounds: int, delta: float, tol: float = 1e-8
 ) -> Certificate:
     """The certificate that a run on these rows will have."""
-    setup = prepare(
-        problem,
-        graph,
-        method,
-        rounds=rounds,
-        repeats=1,
-        seed=0,
-        tol=tol,
-        start="zeros",
-        strict=True,
-        history=False,
-    )
-    return setup.forecast(delta)
+    return prepare(problem, graph, method, rounds=rounds, seed=0, tol=tol).forecast(delta)
 
 
 def rate_within(cost: Callable[[float], float], epsilon: float) -> float:

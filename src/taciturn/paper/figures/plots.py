@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from ...core.formatting import format_cost
 from ...core.types import Array
 from . import spec
-from .attack_runner import AttackFigureResult
+from .attack_runner import AttackFigureResult, Drawn
 from .runner import CurveResult, FigureResult
 from .style import DASHED, GREY, HOLLOW, beside_axes, new_figure, power_of_ten
 
@@ -27,7 +27,7 @@ _EARLY, _SPAN = 0.05, 0.05  # the share of early rounds that may be cut off; the
 _BARS = 12  # about the number of bars on a curve that show its range
 
 
-def plot(drawn: FigureResult | AttackFigureResult) -> Figure:
+def plot(drawn: Drawn) -> Figure:
     """The picture of a figure, in the layout that its file states. Call `plot` inside `paper_style`."""
     return _attack(drawn) if isinstance(drawn, AttackFigureResult) else _curves(drawn)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +22,7 @@ from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.claims import epsilon_curve, paper_curve, pure_curve
 from ...runtime.setup import prepare
 from ...runtime.simulate import simulate
-from ..results_store import ResultStore, fingerprint
+from ..results_store import ResultStore, csv_text, fingerprint
 from . import spec
 from .build import build_graph, build_method, build_problem, load_rows
 
@@ -113,8 +115,46 @@ class CurveResult:
         }
 
 
+class DrawnFigure(ABC):
+    """The numbers of a figure, and how they are written to files."""
+
+    figure: spec.AnyFigure
+    columns: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def records(self) -> Iterator[tuple[Any, ...]]:
+        """The rows of the CSV file, whose header is `columns`."""
+
+    @abstractmethod
+    def summaries(self) -> list[dict[str, Any]]:
+        """The main numbers, as JSON values."""
+
+    def to_csv(self) -> str:
+        """All numbers of the figure as CSV text, with ten significant digits."""
+        return csv_text(self.columns, self.records(), digits=".10g")
+
+    def to_json(self, *, quick: bool) -> str:
+        """The settings, seed, versions and data checksums of the figure, and its main numbers, as JSON."""
+        figure = self.figure
+        facts = {
+            "figure": figure.name,
+            "quick": quick,
+            "seed": figure.run.seed,
+            "settings": figure.model_dump(),
+            "data_sha256": dict(load_rows(figure.data).sha256),
+            "versions": versions(),
+            "results": self.summaries(),
+        }
+        return json.dumps(facts, indent=2, allow_nan=False)
+
+    def provenance(self) -> dict[str, Any]:
+        """Where the numbers come from: the data set, its checksums, and the name of the figure."""
+        data = self.figure.data
+        return {"data": data.name, "data_sha256": dict(load_rows(data).sha256), "figure": self.figure.name}
+
+
 @dataclass(frozen=True, eq=False)
-class FigureResult:
+class FigureResult(DrawnFigure):
     """A figure and all its curves."""
 
     figure: spec.Figure

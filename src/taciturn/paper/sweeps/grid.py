@@ -27,7 +27,6 @@ from ...core.errors import ParameterError
 from ...core.toml import complaint, read_toml
 from ...runtime.engine_selection import choose_for_jobs
 from ..figures import spec
-from ..figures.figure_file import place_own_table
 from ..figures.runner import settings
 from ..results_store import fingerprint
 
@@ -96,7 +95,7 @@ class SweepResult:
 def load_grid(path: Path) -> Grid:
     """Read a sweep from a file. An error is one line that names the file, the key and the mistake."""
     _, entries = read_toml(path)
-    place_own_table(entries, path.parent)
+    spec.place_own_table(entries, path.parent)
     try:
         return read_grid(entries)
     except ParameterError as error:
