@@ -115,14 +115,6 @@ def test_nothing_is_sent_after_a_failed_store(refuses: int) -> None:
     assert ("after", refuses) not in node.asked and ("message", refuses + 1) not in node.asked
 
 
-def test_a_message_that_was_stored_before_a_crash_is_sent_again_and_not_stored_or_computed() -> None:
-    node = Node()
-    events, last = events_of(loop(node, State(1, "heard 1"), released="message 2"))
-    assert events == [("send", 2, "message 2"), ("store", 3, "message 3"), ("send", 3, "message 3")]
-    assert node.asked[0] == ("after", 2) and ("charges", 2) not in node.asked
-    assert last == State(3, "heard 3")
-
-
 def test_aborted_message_is_stored_and_ends_the_run() -> None:
     steps = loop(Node(fails_at=2), State(0))
     next(steps), next(steps)

@@ -284,9 +284,10 @@ def test_the_purity_check_finds_accidents():
         tt.check_purity(object.__new__(type("None_", (Stateful,), {"private": None})), rows, length=2)
 
 
-def test_an_installed_private_half_is_marked_and_its_failures_are_zeros(installed):
+@pytest.mark.parametrize("fail", [lambda: 1 / 0, lambda: sys.exit("a row")])
+def test_an_installed_private_half_is_marked_and_its_failures_are_zeros(installed, fail):
     class Fails(tt.Program):
-        private = staticmethod(lambda row, parameters: 1 / 0 if row[0] > 0 else row)
+        private = staticmethod(lambda row, parameters: fail() if row[0] > 0 else row)
 
         def steps(self, facts):
             return [tt.Step("rows", 2, 1.0)]

@@ -1,15 +1,15 @@
-"""The loop of a node: compute, store charge and message, send, receive. Only this file sets this order.
+"""The loop of a node in one process or on a cluster: compute, store charge and message, send, receive.
 
     for t in the rounds that remain:
         message = what the node computes from its rows and its state
-        Store(charges, message, state)      charges a ledger, or writes charge and message to a site's disk
+        Store(charges, message, state)      charges a ledger
         heard = Send(t, message)            only now may the message leave the node
         state = the state after round t, from the message sent and the messages received
 
-The loop does no I/O. It yields the steps `Store` and `Send`, and the caller carries them out: in memory, for
-one process and for a cluster (`charged`), or on the disk and the network of a site. The node defines what
-`message`, `heard` and `state` contain. Every message is charged before it is sent. So after a crash the
-ledger may charge too much, but never too little.
+The loop does no I/O. It yields the steps `Store` and `Send`, and the caller carries them out (`charged`).
+The node defines what `message`, `heard` and `state` contain. Every message is charged before it is sent. So
+after a crash the ledger may charge too much, but never too little. A site in a network follows the same
+order, but its protocol also has to resume after a crash (`sites/protocol`).
 """
 
 from __future__ import annotations
@@ -53,23 +53,16 @@ Loop = Generator[Store | Send, Any, Any]
 """The rounds of one node; its return value is the last state."""
 
 
-def loop(node: Stepping, state: Any, *, released: Any | None = None) -> Loop:
-    """Rounds state.t + 1 .. T of a node, as a generator of `Store` and `Send` steps.
-
-    `released` is the message of round state.t + 1 if this message was stored before a crash. The loop then
-    sends the stored message unchanged, and neither computes nor charges this round again.
-    """
+def loop(node: Stepping, state: Any) -> Loop:
+    """Rounds state.t + 1 .. T of a node, as a generator of `Store` and `Send` steps."""
     for t in range(state.t + 1, node.rounds + 1):
-        if released is None:
-            message = node.message(state)
-            yield Store(node.charges(t)._replace(aborted=message is None), message, state)
-            if message is None:
-                raise NotConverged(
-                    f"the solver failed in round {t}, and the run ends. This round is charged, none of its "
-                    "results were sent, and it is never repeated. Start a new run with a larger `tol`."
-                )
-        else:
-            message, released = released, None
+        message = node.message(state)
+        yield Store(node.charges(t)._replace(aborted=message is None), message, state)
+        if message is None:
+            raise NotConverged(
+                f"the solver failed in round {t}, and the run ends. This round is charged, none of its "
+                "results were sent, and it is never repeated. Start a new run with a larger `tol`."
+            )
         heard = yield Send(t, message, state)
         state = node.after(state, message, heard)
     return state

@@ -21,7 +21,7 @@ from ..privacy.facts import RoundCharges, SiteFacts
 from ..privacy.stated_cost import OWN, StatedCost
 from ..rng import Streams, streams_of
 from .admm.tables import loss_facts
-from .base import UNSAID, Audience, Network, PreparedMethod, RunOptions, site_numbers
+from .base import UNSAID, Audience, Network, PreparedMethod, RunOptions, site_metrics, site_numbers
 
 
 class OwnMethod(ABC):
@@ -106,9 +106,7 @@ class OwnNode:
         return state.sent
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of every site and repeat on the site's own rows."""
-        found = [rows.metrics(model) for rows, model in zip(self.objectives, models, strict=True)]
-        return np.array([loss for loss, _ in found]), np.array([quality for _, quality in found])
+        return site_metrics(self.objectives, models)
 
 
 @dataclass(frozen=True, eq=False)

@@ -179,9 +179,7 @@ class WhitenedNode:
     def metrics(self, models: Array) -> tuple[Array, Array]:
         """(mean loss, quality) of models on each site's own rows, shortened as in the run."""
         if not self.inner:
-            found = [half.metrics(model) for half, model in zip(self.sums.halves, models, strict=True)]
-            losses, qualities = (np.stack(part) for part in zip(*found, strict=True))
-            return losses, qualities
+            return self.sums.metrics(models)
         each = [node.metrics(models[:, k : k + 1] @ back.T) for k, (node, back) in sorted(self.inner.items())]
         losses, qualities = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
         return losses, qualities

@@ -67,12 +67,6 @@ class WhitenedSite(UnmaskedSite):
         return self.prepared.rounds
 
     @property
-    def reader(self) -> ADMMSite:
-        """This site for the paper's rounds, but without rows: it can only read messages."""
-        rowless: Any = None
-        return self.prepared.site_of(rowless, self.links)
-
-    @property
     def least(self) -> int:
         """The number of rounds after which a model exists."""
         return self.moments + 1
@@ -179,15 +173,15 @@ class WhitenedAttempt(UnmaskedAttempt):
     sums: SumsAttempt | None
 
     def hears(self, t: int) -> Audience:
-        return "everybody" if t <= self.site.moments else "neighbours"
+        return self._reader(t).hears(t)
 
     def size(self, t: int) -> int:
         """The length of a message in bytes."""
-        return 8 * self.site.dimension if t > self.site.moments else self._moments().size(t)
+        return self._reader(t).size(t)
 
     def facts(self, t: int) -> bytes:
         """A hash of what all members must agree on: the members, and the settings of the round."""
-        return self._moments().facts(t) if t <= self.site.moments else self._reader().facts(t)
+        return self._reader(t).facts(t)
 
     def message(self, state: WhitenedSiteState) -> bytes | None:
         """This site's share of the moments or, in the paper's rounds, f(t), both with noise; None if the
@@ -202,21 +196,16 @@ class WhitenedAttempt(UnmaskedAttempt):
 
     def heard(self, t: int, messages: Mapping[int, bytes]) -> bytes:
         """The sum of all sites' shares of the moments; in the paper's rounds, of the neighbours' vectors."""
-        return (
-            self._moments().heard(t, messages)
-            if t <= self.site.moments
-            else self._reader().heard(t, messages)
-        )
+        return self._reader(t).heard(t, messages)
 
     def impossible(self, t: int, heard: bytes, messages: Mapping[int, bytes]) -> bool:
         """Whether a site sent a message that no honest site sends, or the shares have an impossible sum."""
-        long = t <= self.site.moments and self._moments().impossible(t, heard, messages)
-        return long or self.blamed(t, messages) is not None
+        return self._reader(t).impossible(t, heard, messages) or self.blamed(t, messages) is not None
 
     def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
         """The site with the largest message, if no honest site sends so large a message; else None."""
         if t > self.site.moments:
-            return self._reader().blamed(t, messages)
+            return self._reader(t).blamed(t, messages)
         sums = self._moments()
         grid = sums.tables.sums[t - 1].grid
         far = {
@@ -229,7 +218,7 @@ class WhitenedAttempt(UnmaskedAttempt):
 
     def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
         """The sites whose vector has an entry near the clip, for the operators' log."""
-        return [] if t <= self.site.moments else self._reader().at_edge(t, messages)
+        return self._reader(t).at_edge(t, messages)
 
     def after(self, state: WhitenedSiteState, own: bytes, heard: bytes) -> WhitenedSiteState:
         """The state after one more round: with a further total or, in the paper's rounds, the dual update."""
@@ -244,9 +233,13 @@ class WhitenedAttempt(UnmaskedAttempt):
     def _moments(self) -> SumsAttempt:
         return self.sums or self.site._everybody()
 
-    def _reader(self) -> ADMMAttempt:
-        """This attempt for the paper's rounds, but without rows: it can only read messages."""
-        return ADMMAttempt(self.site.reader, self.site.reader.node, self.members, self.near)
+    def _reader(self, t: int) -> SumsAttempt | ADMMAttempt:
+        """This attempt in round t. In the paper's rounds it is without rows: it can only read messages."""
+        if t <= self.site.moments:
+            return self._moments()
+        rowless: Any = None
+        site = self.site.prepared.site_of(rowless, self.site.links)
+        return ADMMAttempt(site, rowless, self.members, self.near)
 
     def _rounds(self, totals: Totals) -> ADMMAttempt:
         """This attempt for the paper's rounds, on rows in the coordinates from these totals."""

@@ -12,7 +12,7 @@ import taciturn as tt
 from support.problems import make_sites
 from taciturn.methods.admm.node import Node, NodeState
 from taciturn.methods.admm.release_noise import RoundNoise
-from taciturn.methods.loop import Send, Store, drive, loop
+from taciturn.methods.loop import drive, loop
 from taciturn.objective.solver.many import ManySites
 from taciturn.privacy.noise import draw
 from taciturn.rng import SeededStreams
@@ -151,16 +151,6 @@ def test_a_saved_state_comes_back_as_it_was():
     stored, *_ = drive_all(loop(node, start()))
     state = stored[4].state
     assert equal_states(node.restored(state.t, node.saved(state)), state)
-
-
-def test_a_round_stored_before_a_crash_is_sent_again_as_it_stands():
-    whole, *_ = drive_all(loop(make_node(), start()))
-    message = whole[0].message
-    steps = loop(make_node(), start(), released=message)
-    first = next(steps)
-    assert isinstance(first, Send) and first.message is message, "neither computed nor charged again"
-    second = steps.send(heard(1))
-    assert isinstance(second, Store) and same(second, whole[1])
 
 
 @pytest.mark.parametrize("purpose", ["noise", "output"])

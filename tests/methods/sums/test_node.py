@@ -138,28 +138,11 @@ def test_a_charge_that_is_refused_sends_nothing():
     assert sent == []
 
 
-def test_after_a_crash_the_stored_message_is_sent_again_and_not_charged():
+def test_a_round_is_never_masked_twice():
     node = make_node([0], streams=SecureStreams())
-    stored = next_message(loop(node, node.start())).message
-    again = next(loop(make_node([0]), node.start(), released=stored))
-    assert isinstance(again, Send) and again.message is stored
+    next_message(loop(node, node.start()))
     with pytest.raises(ParameterError, match="the round of these keys"):
         node.message(node.start())
-
-
-def test_a_site_that_goes_on_with_a_stored_message_ends_like_the_others():
-    """The key of that round is already deleted; the site needs only the keys of the next rounds."""
-    rounds, ends = drive_all(make_nodes())
-    node = make_node([0])
-    node.keys[0].advance()
-    steps = loop(node, node.start(), released=rounds[0][0].message)
-    sent = [next(steps).message]
-    for t in range(3):
-        sent.append(next_message(steps, total_of(rounds[t])).message)
-    assert [message.tobytes() for message in sent] == [stored[0].message.tobytes() for stored in rounds]
-    with pytest.raises(StopIteration) as end:
-        steps.send(total_of(rounds[3]))
-    assert end.value.value.f.tobytes() == ends[0].f.tobytes()
 
 
 def test_the_key_of_a_round_is_gone_before_its_message_is_stored():

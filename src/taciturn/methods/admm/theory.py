@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +12,10 @@ from ...core.errors import ParameterError
 from ...core.types import Array
 from ...graph import Graph
 from ...objective.problem import Problem
-from .tables import HasTables, Tables
+from .tables import Tables
+
+if TYPE_CHECKING:
+    from .perturbations import ADMMMethod
 
 _LARGEST = 3000  # the most sites for `rate`, which computes eigenvalues of a dense (sites, sites) matrix
 
@@ -42,7 +46,7 @@ class Convergence:
         return "\n".join([*lines, f"convergence to the optimum: {verdict}"])
 
 
-def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
+def convergence(method: ADMMMethod, sites: int, rounds: int) -> Convergence:
     """Which hypotheses of Theorem 1 hold for this run, including one that the paper's proof uses silently."""
     tables = method.tables(sites, rounds)
     return Convergence(
@@ -147,7 +151,7 @@ class Rate:
     covered: bool
 
 
-def rate(problem: Problem, graph: Graph, method: HasTables, t: int) -> Rate:
+def rate(problem: Problem, graph: Graph, method: ADMMMethod, t: int) -> Rate:
     """Theorem 2's delta(t). m_i = rho/N; M_i follows from the loss and the largest eigenvalue of the data."""
     if graph.n > _LARGEST:
         raise ParameterError(f"`graph` must have at most {_LARGEST} sites for Theorem 2; got {graph.n}.")

@@ -27,7 +27,7 @@ from ..base import UNSAID, Network, RunOptions
 from ..sums.expressions import clip, columns, outer
 from ..sums.prepared import PreparedSums
 from ..sums.program import PrivateHalf, ProgramPart, PublicHalf, SumPlan, SumTables, fix_sums, pair_graph
-from ..sums.several import prepare_alone
+from ..sums.several import Joinable
 from ..sums.sum_noise import Integers
 from .own_program import Query, UnitRows, UnitVectors
 
@@ -35,7 +35,7 @@ Cells = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Joinable):
     """The method: one release of all tables within (epsilon, delta).
 
     lengths : the number of cells of each table.
@@ -163,17 +163,13 @@ class SiteCells(PrivateHalf):
 
 
 @dataclass(frozen=True)
-class OuterProducts:
+class OuterProducts(Joinable):
     """The method: one release of the mean of q q' within (epsilon, delta). `width` is the length of q."""
 
     width: int
     epsilon: float
     delta: float
     colluding: int | None = None
-
-    def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
-        """Set the grid and noise of the one sum."""
-        return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:
         """The same sum as one of several questions in a job."""

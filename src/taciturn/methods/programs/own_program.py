@@ -33,12 +33,11 @@ from ...kernels.row_functions import clipped
 from ...objective.persons import Persons
 from ...objective.regularizers import L2
 from ...privacy.sums import ALIGNED, VECTORS, SumFacts
-from ..base import UNSAID, Network, RunOptions
+from ..base import Network
 from ..sums.expression_json import measure, parts_of
 from ..sums.expressions import Expression, Installed
-from ..sums.prepared import PreparedSums
 from ..sums.program import PrivateHalf, ProgramPart, PublicHalf, SumPlan
-from ..sums.several import prepare_alone
+from ..sums.several import Joinable
 from ..sums.sum_noise import Integers
 
 MOST_STEPS, _MOST_NUMBERS, _WIDEST = 10_000, 10_000_000, 10_000_000
@@ -300,13 +299,13 @@ def row_by_row(
     """The result of an installed function for every row; zeros if it fails or returns a wrong length."""
     found = np.zeros((len(X), length))
     for k, row in enumerate(X):
-        with contextlib.suppress(Exception):  # an error could reveal facts about the row
+        with contextlib.suppress(Exception, SystemExit):  # an error could reveal facts about the row
             found[k] = np.asarray(private(row.copy(), parameters), dtype=np.float64).reshape(length)
     return found
 
 
 @dataclass(frozen=True)
-class OwnProgram:
+class OwnProgram(Joinable):
     """The method: a program within (epsilon, delta), each step with its share of the budget.
 
     columns : the number of columns of a row, if it differs from the dimension of the network.
@@ -317,10 +316,6 @@ class OwnProgram:
     delta: float
     colluding: int | None = None
     columns: int | None = None
-
-    def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
-        """Set the grid and noise of every sum; `rounds` must be the number of the program's steps, or 0."""
-        return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:
         """The same sums as one of several questions in a job."""

@@ -22,7 +22,7 @@ from ...kernels.algebra import matrix_product, product, solve_positive, total
 from ...kernels.arithmetic import dot, log
 from ...privacy.accounting.sensitivity import REACH
 from ...privacy.loss_facts import LossFacts
-from ..sums.program import PrivateHalf
+from ..sums.program import PrivateHalf, PublicHalf
 from . import step_size as rule
 from .coordinates import Coordinates, Strength, WhitenedQuery
 from .descent_losses import exps
@@ -53,7 +53,7 @@ class WhitenedState:
 
 
 @dataclass(frozen=True)
-class Whitened:
+class Whitened(PublicHalf):
     """The public half of whitened descent, with the public facts of a run.
 
     moments : the number of sums, at the start, that are moments.
@@ -75,10 +75,6 @@ class Whitened:
 
     @property
     def dimension(self) -> int:
-        return self.features
-
-    @property
-    def size(self) -> int:
         return self.features
 
     def start(self, repeats: int) -> WhitenedState:

@@ -17,6 +17,7 @@ from ...core.types import Array
 from ...privacy.facts import RoundCharges
 from ...privacy.sums import SumFacts
 from ...rng import Streams
+from ..base import site_metrics
 from . import sum_noise
 from .masks import Message, PairKeys
 from .program import PrivateHalf, SumTables
@@ -62,7 +63,7 @@ class SumsNode:
 
     def charges(self, t: int) -> RoundCharges:
         """The cost of the messages of round t, which follows from the noise of the sum."""
-        return sum_charges(self.tables, t, self.sites)
+        return self.tables.charges(t, self.sites)
 
     def after(self, state: Any, message: Message, heard: Message) -> Any:
         """The state after a round in which all messages added up to `heard`."""
@@ -74,16 +75,7 @@ class SumsNode:
         return np.broadcast_to(result, (len(self.sites), *result.shape))
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) on each site's own rows."""
-        found = [half.metrics(model) for half, model in zip(self.halves, models, strict=True)]
-        losses, qualities = (np.stack(part) for part in zip(*found, strict=True))
-        return losses, qualities
-
-
-def sum_charges(tables: SumTables, t: int, sites: NDArray[np.int64]) -> RoundCharges:
-    """The charges for what these sites release in round t."""
-    spread = np.full(len(sites), tables.sums[t - 1].std)
-    return RoundCharges(t, sites, np.zeros(len(sites)), spread, None)
+        return site_metrics(self.halves, models)
 
 
 def noisy_share(

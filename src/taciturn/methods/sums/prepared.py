@@ -16,8 +16,8 @@ from ...privacy.facts import Charge, RoundCharges, RunFacts
 from ...rng import streams_of
 from ..base import Audience, Links, Network, SitesMethod, site_numbers
 from .attempt import SumsSite
-from .masks import KEY_BYTES, Message, PairKeys, expand
-from .node import SumsNode, sum_charges
+from .masks import Message, PairKeys, expand
+from .node import SumsNode
 from .program import SumTables
 from .sum_noise import draw
 from .sums import add_mask, to_integers
@@ -83,8 +83,7 @@ class PreparedSums(SitesMethod):
         """Load the code of the first two rounds: draw noise and masks, and pass zero sums to the program."""
         tables, (site,) = self.tables, self.network.sites
         state, streams = tables.program.start(1), streams_of(seed)
-        made = {other: bytes(KEY_BYTES) for other in tables.pairs.partners(site)}
-        keys = PairKeys(site, made, run=bytes(32), alone=not made)
+        keys = process_keys(tables, bytes(32), site)
         for facts in tables.sums[:2]:
             values = to_integers(np.zeros((1, facts.length)), facts.grid)
             noise = draw(streams, facts.std, (1, facts.length), site=site, t=facts.t)
@@ -96,7 +95,7 @@ class PreparedSums(SitesMethod):
         return replace(self, network=self.network.part(own))
 
     def charges(self, t: int) -> RoundCharges:
-        return sum_charges(self.tables, t, site_numbers(self.network))
+        return self.tables.charges(t, site_numbers(self.network))
 
     def describe(self) -> dict[str, Any]:
         return {"start": "zeros"}

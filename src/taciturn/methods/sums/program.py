@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.types import Array
 from ...privacy.accounting.gaussian import gaussian_mu
+from ...privacy.facts import RoundCharges
 from ...privacy.loss_facts import PROGRAM, LossFacts
 from ...privacy.sums import SumFacts
 from .masks import Message
@@ -137,6 +139,11 @@ class SumTables:
     @property
     def rounds(self) -> int:
         return len(self.sums)
+
+    def charges(self, t: int, sites: NDArray[np.int64]) -> RoundCharges:
+        """The charges for what these sites release in round t."""
+        std = np.full(len(sites), self.sums[t - 1].std)
+        return RoundCharges(t, sites, np.zeros(len(sites)), std, None)
 
     def after(self, state: Any, total: Message) -> Any:
         """The state after a round whose messages add up to `total`: public, and the same at every site."""

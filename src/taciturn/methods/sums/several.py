@@ -7,9 +7,10 @@ inner product, needs less noise (`privacy/sums.py`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +23,23 @@ from .program import PrivateHalf, ProgramPart, PublicHalf, SumTables, fix_sums, 
 from .sum_noise import Integers
 
 
-class Joinable(Protocol):
-    """A method that may be part of `Several`. It sums vectors of norm at most 1."""
+class Joinable(ABC):
+    """A method that may be part of `Several`, or run alone. It sums vectors of norm at most 1."""
 
+    epsilon: float
+    delta: float
+    colluding: int | None
+
+    @abstractmethod
     def part(self, network: Network) -> ProgramPart:
         """The program before its noise is set."""
-        ...
+
+    def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
+        """The run of this method alone; `rounds` must be the number of its sums, or 0."""
+        alone = Several((self,), (1.0,), self.epsilon, self.delta, self.colluding)
+        prepared = alone.prepare(network, rounds, options)
+        (program,) = prepared.tables.program.programs
+        return replace(prepared, tables=replace(prepared.tables, program=program))
 
 
 @dataclass(frozen=True)
@@ -63,14 +75,6 @@ class Several:
         program = SeveralHalf(tuple(halves), tuple(ends), sum(plan.length for plan in plans))
         tables = SumTables(sums, pairs, self.colluding, program, network.units, max(network.samples))
         return PreparedSums(network, tables)
-
-
-def prepare_alone(method: Any, network: Network, rounds: int, options: RunOptions) -> PreparedSums:
-    """The run of one method alone, not as part of `Several`."""
-    alone = Several((method,), (1.0,), method.epsilon, method.delta, method.colluding)
-    prepared = alone.prepare(network, rounds, options)
-    (program,) = prepared.tables.program.programs
-    return replace(prepared, tables=replace(prepared.tables, program=program))
 
 
 class SeveralState(NamedTuple):
