@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,14 @@ class Tables:
     def _rows(self, index: int | slice | None) -> dict[str, Any]:
         tables = {name: getattr(self, name) for name in _BY_SITE}
         return {name: None if table is None else table[index] for name, table in tables.items()}
+
+
+class HasTables(Protocol):
+    """A method that can compute its numbers for every site and round."""
+
+    def tables(self, sites: int, rounds: int) -> Tables:
+        """Return every number of the run, checked."""
+        ...
 
 
 def loss_facts(loss: Loss) -> LossFacts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,7 @@ from ...core.errors import ParameterError
 from ...core.types import Array
 from ...graph import Graph
 from ...objective.problem import Problem
-from .tables import Tables
-
-if TYPE_CHECKING:
-    from .perturbations import ADMMMethod
+from .tables import HasTables, Tables
 
 _LARGEST = 3000  # the most sites for `rate`, which computes eigenvalues of a dense (sites, sites) matrix
 
@@ -46,7 +42,7 @@ class Convergence:
         return "\n".join([*lines, f"convergence to the optimum: {verdict}"])
 
 
-def convergence(method: ADMMMethod, sites: int, rounds: int) -> Convergence:
+def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
     """Which hypotheses of Theorem 1 hold for this run, including one that the paper's proof uses silently."""
     tables = method.tables(sites, rounds)
     return Convergence(
@@ -151,7 +147,7 @@ class Rate:
     covered: bool
 
 
-def rate(problem: Problem, graph: Graph, method: ADMMMethod, t: int) -> Rate:
+def rate(problem: Problem, graph: Graph, method: HasTables, t: int) -> Rate:
     """Theorem 2's delta(t). m_i = rho/N; M_i follows from the loss and the largest eigenvalue of the data."""
     if graph.n > _LARGEST:
         raise ParameterError(f"`graph` must have at most {_LARGEST} sites for Theorem 2; got {graph.n}.")
