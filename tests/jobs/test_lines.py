@@ -30,7 +30,13 @@ fields = [
   { name = "x", low = 0, high = 1 },
 
 ]
+query = '''
+epsilon = 2
+[label]
+'''
 after = 1
+table.inner = [[1, 2],
+  [3, { x = "]" }]]
 """
 
 
@@ -42,7 +48,7 @@ after = 1
         (("label",), 5),
         (("label", "classes", 0), 7),
         (("label", "scale"), 5),
-        (("sites",), None),
+        (("sites",), 9),
         (("sites", 0), 9),
         (("sites", 1), 11),
         (("sites", 1, "name"), 12),
@@ -51,7 +57,10 @@ after = 1
         (("schema", "fields", 0, "low"), 16),
         (("schema", "fields", 1), 17),
         (("schema", "fields", 2, "high"), 19),
-        (("schema", "after"), 22),
+        (("schema", "query"), 25),
+        (("schema", "after"), 26),
+        (("schema", "table", "inner", 0, 1), 27),
+        (("schema", "table", "inner", 1, 1, "x"), 28),
         (("delta",), None),
     ],
 )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+import tomllib
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -15,6 +18,7 @@ from ..core.errors import ExitCode, ParameterError, SiteError, WrongFiles
 from ..core.toml import complaint, read_toml
 
 LONGEST = 2**20  # characters; an error about a longer file does not name the line
+_TEXT_LINES = 200  # a line may be up to 200 lines behind the beginning of a text of several lines
 
 Model = TypeVar("Model", bound=BaseModel)
 Given = ParamSpec("Given")
@@ -102,71 +106,35 @@ def _value(value: Any) -> str:
 
 KeyPath = tuple[str | int, ...]
 
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
-_KEY = re.compile(
-    r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
-)
-_STRINGS = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'|#.*""")
-
 
 def line_of(text: str, path: KeyPath) -> int | None:
     """The number of the line (the first is 1) with the key at `path`, or with the innermost table around it.
 
-    None if the text has neither.
+    None if the text, which must be valid TOML, has neither.
 
     >>> line_of('a = 1\\n[[sites]]\\nname = "x"\\n', ("sites", 0, "data"))
     2
     """
-    found = dict(_places(text))
-    for length in range(len(path), 0, -1):
-        if path[:length] in found:
-            return found[path[:length]]
-    return None
+    whole, lines = tomllib.loads(text), text.splitlines()
+    found = next((path[:n] for n in range(len(path), 0, -1) if _has(whole, path[:n])), None)
+    if found is None:
+        return None
+    return 1 + bisect_left(range(1, len(lines)), True, key=lambda n: _has(_read_start(lines[:n]), found))
 
 
-def _places(text: str) -> Iterator[tuple[KeyPath, int]]:
-    """Every key, every table and every entry of a list, with its line number; `text` must be valid TOML."""
-    table: KeyPath = ()
-    counts: dict[KeyPath, int] = {}
-    open_list: list[int | KeyPath] = []  # of the value that is still open: path, open brackets, entries
-    for number, line in enumerate(text.splitlines(), start=1):
-        bare = _STRINGS.sub(lambda match: "" if match[0][0] == "#" else '""', line)
-        if open_list:
-            yield from _entries(open_list, bare, number)
-            continue
-        header = _HEADER.match(line)
-        if header is not None and "=" not in bare:
-            table = _parts(header[2])
-            if header[1] == "[[":
-                counts[table] = counts.get(table, -1) + 1
-                table = (*table, counts[table])
-            yield table, number
-            continue
-        key = _KEY.match(line)
-        if key is not None:
-            path = (*table, *_parts(key[1]))
-            yield path, number
-            open_list = [path, 0, 0]
-            yield from _entries(open_list, bare[bare.index("=") + 1 :], number)
+def _has(value: Any, path: KeyPath) -> bool:
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
 
 
-def _entries(state: list[int | KeyPath], bare: str, number: int) -> Iterator[tuple[KeyPath, int]]:
-    """The tables and lists that begin on this line directly inside the open list; its end clears `state`."""
-    path, depth, seen = state
-    if not isinstance(path, tuple) or not isinstance(depth, int) or not isinstance(seen, int):
-        return
-    for character in bare:
-        if character in "[{":
-            depth += 1
-            if depth == 2:
-                yield (*path, seen), number
-                seen += 1
-        elif character in "]}":
-            depth -= 1
-    state[1:] = [depth, seen]
-    if depth == 0:
-        state.clear()
-
-
-def _parts(key: str) -> KeyPath:
-    return tuple(part.strip("\"'") for part in re.split(r"\s*\.\s*", key))
+def _read_start(lines: list[str]) -> dict[str, Any]:
+    """The entries of the first lines of a file, up to the last line that does not end inside a long text."""
+    for end in range(len(lines), max(0, len(lines) - _TEXT_LINES), -1):
+        for close in ("", "]", "]]"):  # the last line may end inside a list, or inside a list in a list
+            with suppress(tomllib.TOMLDecodeError):
+                return tomllib.loads("\n".join([*lines[:end], close]))
+    return {}
