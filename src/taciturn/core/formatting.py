@@ -6,7 +6,7 @@ A privacy cost is rounded up. What is left of a budget is rounded down.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 _SELDOM = 1e-15
 _SMALLEST = 1e-290
@@ -63,6 +63,16 @@ def format_odds(delta: float) -> str:
     if delta < _SELDOM:
         return f"1 in 10 to the power of {math.floor(-math.log10(delta) * (1 - 1e-12))}"
     return f"1 in {math.floor(1 / delta + 1e-9):,}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """The words with commas, and with "and" before the last word.
+
+    >>> join_words(["a", "b", "c"]), join_words(["a"])
+    ('a, b and c', 'a')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _three_digits(value: float, to_whole: Callable[[float], int], slack: float) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.formatting import join_words
 from ..core.notebook import EffectPanel
 from ..jobfile.job_format import TRAIN, Job
 from ..privacy.certificate.certificate import Certificate
@@ -125,8 +126,7 @@ def _what(questions: Sequence[Question]) -> str:
 
 
 def _listed(questions: Sequence[Question]) -> str:
-    *first, last = (f"{one.kind!r}" for one in questions)
-    return f"{', '.join(first)} and {last}" if first else last
+    return join_words([repr(one.kind) for one in questions])
 
 
 def _effects(model: LoadedModel) -> dict[str, Any]:

@@ -8,10 +8,10 @@ cost of a run.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ..core.formatting import format_cost, format_delta
+from ..core.formatting import format_cost, format_delta, join_words
 from ..privacy.certificate import masked_words
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.certificate.summary import three_points
@@ -125,19 +125,18 @@ def headline(certificates: Mapping[str, Certificate]) -> str:
         shown = costs if len(costs) <= 4 else [costs[0], costs[-1]]
         words = [f"{written(bounded[name], 'bound')} with {name}" for name in shown]
         spread = ", ".join(words) if shown is costs else f"{words[0]} to {words[1]}"
-        whole = all(_whole(certificates[name]) for name in bounded)
+        runs = {name: certificates[name].run for name in bounded}
+        whole = all(
+            (certificates[name].rounds, len(certificates[name].sites)) == (run.rounds, run.sites)
+            for name, run in runs.items()
+        )
         what = "All rounds and all sites together" if whole else "The rounds and sites that were counted"
-        units = {certificates[name].run.unit for name in bounded}
+        units = {run.unit for run in runs.values()}
         unit = units.pop() if len(units) == 1 else "record"  # if units differ, name the weaker guarantee
         said.append(f"{what} cost any one {unit} at most ε = {spread}, at δ = {power(delta)}.")
     if unbounded:
         said.append(f"No guarantee: {'; '.join(unbounded)}.")
     return " ".join(said)
-
-
-def _whole(certificate: Certificate) -> bool:
-    run = certificate.run
-    return certificate.rounds == run.rounds and len(certificate.sites) == run.sites
 
 
 _PROCESS = "One process held the records of all sites; the figures are about what the process released."
@@ -151,40 +150,26 @@ def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
     """The labels at the top of a report: simulated or real, solver error covered or not, and warnings."""
     runs = {name: certificate.run for name, certificate in certificates.items()}
     private = {name: run for name, run in runs.items() if run.noise != "none"}
-    found = _either(
-        [name for name, run in runs.items() if run.simulated],
-        list(runs),
-        "Simulated",
-        _SIMULATED,
-        "Real",
-        _REAL,
-    )
-    held = [name for name, run in runs.items() if run.where == "process"]
-    if held:
-        found.append(Mark("One process", _only(held, list(runs)) + _PROCESS, warn=False))
-    large = [name for name, certificate in certificates.items() if certificate.large_delta]
-    if large:
-        found.append(Mark("Large delta", _only(large, list(runs)) + _LARGE))
-    if private:
-        idealised = [name for name, run in private.items() if run.idealised]
+
+    def mark(label: str, some: list[str], meaning: str, among: Collection[str], *, warn: bool = True) -> Mark:
+        """A label whose meaning begins with the names of its runs, unless it is about all runs."""
+        return Mark(label, meaning if len(some) == len(among) else f"{join_words(some)}: {meaning}", warn)
+
+    if simulated := [name for name, run in runs.items() if run.simulated]:
+        found = [mark("Simulated", simulated, _SIMULATED, runs)]
+    else:
+        found = [Mark("Real", _REAL, warn=False)]
+    if held := [name for name, run in runs.items() if run.where == "process"]:
+        found.append(mark("One process", held, _PROCESS, runs, warn=False))
+    if large := [name for name, certificate in certificates.items() if certificate.large_delta]:
+        found.append(mark("Large delta", large, _LARGE, runs))
+    if idealised := [name for name, run in private.items() if run.idealised]:
+        found.append(mark("Idealised", idealised, _IDEALISED, private))
+    elif private:
         masked = all(run.masked for run in private.values())
         calm = ("Rounding covered", _MASKED) if masked else ("Solver error covered", _COVERED)
-        found += _either(idealised, list(private), "Idealised", _IDEALISED, *calm)
-    if len(private) < len(runs):
-        bare = [name for name in runs if name not in private]
-        found.append(Mark("Not private", f"{_only(bare, list(runs))}No noise was added: ε is infinite."))
-    told = dict.fromkeys(mark for run in runs.values() for mark in run.marks)
-    return found + [Mark("Note", mark[:1].upper() + mark[1:] + ".") for mark in told]
-
-
-def _either(some: list[str], everyone: list[str], yes: str, why: str, no: str, why_not: str) -> list[Mark]:
-    """The warning `yes` for the runs in `some`; if `some` is empty, the reassuring label `no`."""
-    return [Mark(yes, _only(some, everyone) + why)] if some else [Mark(no, why_not, warn=False)]
-
-
-def _only(some: list[str], everyone: list[str]) -> str:
-    return "" if len(some) == len(everyone) else f"{_list_words(some)}: "
-
-
-def _list_words(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+        found.append(Mark(*calm, warn=False))
+    if bare := [name for name in runs if name not in private]:
+        found.append(mark("Not private", bare, "No noise was added: ε is infinite.", runs))
+    told = dict.fromkeys(text for run in runs.values() for text in run.marks)
+    return found + [Mark("Note", text[:1].upper() + text[1:] + ".") for text in told]

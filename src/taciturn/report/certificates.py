@@ -65,24 +65,23 @@ def from_certificates(
         raise ParameterError(
             "`certificates` must contain at least one certificate, all with the same `delta`."
         )
-    costs = {name: cost_curves(certificate) for name, certificate in certificates.items()}
-    counted = [
-        entry for entry in accountings(certificates, costs) if entry.key == "renyi" or entry.chart.curves
-    ]
+    first = next(iter(certificates.values()))
+    alone = len(certificates) == 1
+    counted = _accountings(certificates, first.delta)
     return ReportData(
         title=title,
         subtitle=subtitle,
         headline=headline(certificates),
-        scale=_scale(list(certificates.values())),
+        scale=first.epsilon if alone and math.isfinite(first.epsilon) else None,
         illustration=illustration,
         marks=marks(certificates),
-        brief=brief(next(iter(certificates.values())), about) if len(certificates) == 1 else {},
+        brief=brief(first, about) if alone else {},
         key_numbers={
-            name: [*(quality or {}).get(name, ()), *_key_numbers(name, certificates[name], charts)]
-            for name in certificates
+            name: [*(quality or {}).get(name, ()), *_key_numbers(name, certificate, charts)]
+            for name, certificate in certificates.items()
         },
         charts=charts,
-        accountings=counted,
+        accountings=[entry for entry in counted if entry.key == "renyi" or entry.chart.curves],
         network=None if graph is None else _network(graph, list(certificates.values())),
         statements=[_statement(name, certificate) for name, certificate in certificates.items()],
         settings=dict(settings or {}),
@@ -90,15 +89,9 @@ def from_certificates(
     )
 
 
-def _scale(certificates: Sequence[Certificate]) -> float | None:
-    """The epsilon of a single run; None if there are several runs or no bound."""
-    one = certificates[0].epsilon
-    return one if len(certificates) == 1 and math.isfinite(one) else None
-
-
-def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, CostCurves]) -> list[Accounting]:
+def _accountings(certificates: Mapping[str, Certificate], delta: float) -> list[Accounting]:
     """The three ways to compute the cost; the first gives the certified cost."""
-    delta = next(iter(certificates.values())).delta
+    costs = {name: cost_curves(certificate) for name, certificate in certificates.items()}
     words = {
         "renyi": (
             f"ε at δ = {power(delta)}",
@@ -115,35 +108,28 @@ def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Cos
             "The bounds of the paper's Theorem 3, added up over the rounds. It has stronger conditions.",
         ),
     }
-    return [_accounting(key, short, meaning, costs, certificates) for key, (short, meaning) in words.items()]
-
-
-def _accounting(
-    key: str,
-    short: str,
-    meaning: str,
-    costs: Mapping[str, CostCurves],
-    certificates: Mapping[str, Certificate],
-) -> Accounting:
-    bounded = {name: cost[key] for name, cost in costs.items() if np.isfinite(cost[key]).all()}
-    curves = [_curve(name, cost) for name, cost in bounded.items()]
-    ranged = any(curve.low[-1] < 0.99 * curve.high[-1] for curve in curves if len(curve.low))
-    note = "Line: the site that spent most. Shaded area: all other sites." if ranged else ""
-    return Accounting(
-        key,
-        short,
-        meaning,
-        Chart(
-            key,
-            "By round, the worst site",
-            short,
-            curves,
-            "bound",
-            note=f"{note} {_failing(key, certificates)}".strip(),
-        ),
-        [_site_costs(name, certificates[name], cost) for name, cost in bounded.items()],
-        [name for name in costs if name not in bounded],
-    )
+    failing = [  # the paper's bound is drawn for these runs, although its theorem does not apply
+        name
+        for name, certificate in certificates.items()
+        if math.isfinite(certificate.paper_epsilon)
+        and not all(cost.paper_condition for cost in certificate.costs)
+    ]
+    found = []
+    for key, (short, meaning) in words.items():
+        bounded = {name: cost[key] for name, cost in costs.items() if np.isfinite(cost[key]).all()}
+        curves = [_curve(name, cost) for name, cost in bounded.items()]
+        notes = []
+        if any(curve.low[-1] < 0.99 * curve.high[-1] for curve in curves if len(curve.low)):
+            notes.append("Line: the site that spent most. Shaded area: all other sites.")
+        if key == "paper" and failing:
+            notes.append(
+                f"The condition of Theorem 3 fails for {', '.join(failing)}: there, P(t) guarantees nothing."
+            )
+        chart = Chart(key, "By round, the worst site", short, curves, "bound", note=" ".join(notes))
+        sites = [_site_costs(name, certificates[name], cost) for name, cost in bounded.items()]
+        unbounded = [name for name in costs if name not in bounded]
+        found.append(Accounting(key, short, meaning, chart, sites, unbounded))
+    return found
 
 
 def _curve(name: str, cost: Array) -> Curve:
@@ -160,23 +146,6 @@ def _site_costs(name: str, certificate: Certificate, cost: Array) -> SiteCosts:
     return SiteCosts(name, every[:, -1].tolist(), every.tolist() if len(every) <= _FEW else ())
 
 
-def _failing(key: str, certificates: Mapping[str, Certificate]) -> str:
-    """A note that names the runs for which the paper's bound is drawn although its theorem does not apply."""
-    if key != "paper":
-        return ""
-    names = [
-        name
-        for name, certificate in certificates.items()
-        if math.isfinite(certificate.paper_epsilon)
-        and not all(cost.paper_condition for cost in certificate.costs)
-    ]
-    return (
-        f"The condition of Theorem 3 fails for {', '.join(names)}: there, P(t) guarantees nothing."
-        if names
-        else ""
-    )
-
-
 def _key_numbers(name: str, certificate: Certificate, charts: Sequence[Chart]) -> list[KeyNumber]:
     found = []
     for chart in charts:
@@ -184,12 +153,10 @@ def _key_numbers(name: str, certificate: Certificate, charts: Sequence[Chart]) -
             if curve.name == name and chart.key in ("loss", "accuracy"):
                 low, high = (curve.low[-1], curve.high[-1]) if len(curve.low) else (None, None)
                 found.append(KeyNumber(chart.title, curve.mean[-1], chart.format, low, high))
-    stated = KeyNumber(f"ε at δ = {power(certificate.delta)}", certificate.epsilon, "bound")
-    others = [
-        KeyNumber("Pure ε", certificate.pure_epsilon, "bound"),
-        KeyNumber("Paper's P(t)", certificate.paper_epsilon, "bound"),
-    ]
-    return [*found, stated, *(one for one in others if math.isfinite(one.value))]
+    others = {"Pure ε": certificate.pure_epsilon, "Paper's P(t)": certificate.paper_epsilon}
+    costs = {f"ε at δ = {power(certificate.delta)}": certificate.epsilon}
+    costs |= {label: epsilon for label, epsilon in others.items() if math.isfinite(epsilon)}
+    return [*found, *(KeyNumber(label, epsilon, "bound") for label, epsilon in costs.items())]
 
 
 def _statement(name: str, certificate: Certificate) -> Statement:

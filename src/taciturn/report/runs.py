@@ -53,28 +53,16 @@ def _charts(runs: Mapping[str, Run]) -> list[Chart]:
     """The charts of all quantities that the runs recorded."""
     repeats = max(run.consensus_gap.shape[0] for run in runs.values())
     note = f"The line is the mean of {repeats} repeats, the shaded area their range." if repeats > 1 else ""
-    gaps = {
-        name: run for name, run in runs.items() if run.consensus_gap.any()
-    }  # after masked sums all sites agree
+    apart = {name: run for name, run in runs.items() if run.consensus_gap.any()}  # not after masked sums
+    gaps = [run.consensus_gap for run in apart.values()]
+    low, high = min((gap.min() for gap in gaps), default=0.0), max((gap.max() for gap in gaps), default=0.0)
+    wide = bool(0 < 10 * low < high)  # a linear axis would hide the small values
+    correct, distance = "share of records classified correctly", "largest distance of a site from the mean"
+    loss, accuracy, gap = _curves(runs, "loss"), _curves(runs, "accuracy"), _curves(apart, "consensus_gap")
     found = [
-        Chart("loss", "Loss", "mean loss, L(t)", _curves(runs, "loss"), private=False, note=note),
-        Chart(
-            "accuracy",
-            "Accuracy",
-            "share of records classified correctly",
-            _curves(runs, "accuracy"),
-            "percent",
-            private=False,
-            note=note,
-        ),
-        Chart(
-            "gap",
-            "Disagreement",
-            "largest distance of a site from the mean",
-            _curves(gaps, "consensus_gap"),
-            log=_wide([run.consensus_gap for run in gaps.values()]),
-            note=note,
-        ),
+        Chart("loss", "Loss", "mean loss, L(t)", loss, private=False, note=note),
+        Chart("accuracy", "Accuracy", correct, accuracy, "percent", private=False, note=note),
+        Chart("gap", "Disagreement", distance, gap, log=wide, note=note),
     ]
     return [chart for chart in found if chart.curves]
 
@@ -84,24 +72,11 @@ def _curves(runs: Mapping[str, Run], metric: str) -> list[Curve]:
     for name, run in runs.items():
         values: Array = getattr(run, metric)
         if values.size and bool(np.isfinite(values).all()):
-            ranged = values.shape[0] > 1
-            curves.append(
-                Curve(
-                    name,
-                    range(1, values.shape[1] + 1),
-                    values.mean(axis=0).tolist(),
-                    values.min(axis=0).tolist() if ranged else (),
-                    values.max(axis=0).tolist() if ranged else (),
-                )
-            )
+            parts = [values.mean(axis=0)]
+            if values.shape[0] > 1:
+                parts += [values.min(axis=0), values.max(axis=0)]
+            curves.append(Curve(name, range(1, values.shape[1] + 1), *(part.tolist() for part in parts)))
     return curves
-
-
-def _wide(values: list[Array]) -> bool:
-    """Whether the values differ so much that a linear axis would hide the small values."""
-    low = min((part.min() for part in values), default=0.0)
-    high = max((part.max() for part in values), default=0.0)
-    return bool(0 < 10 * low < high)
 
 
 def graph_of(settings: Mapping[str, Any]) -> Graph | None:
@@ -111,11 +86,17 @@ def graph_of(settings: Mapping[str, Any]) -> Graph | None:
 
 
 def _settings(each: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings that all runs share, then the other settings of each run."""
+    """The settings that all runs share, then the other settings of each run.
+
+    A graph is shown by its name and size; its links are listed with its picture.
+    """
     plain = {
-        name: {key: _shown(key, value) for key, value in facts.items() if key not in _ELSEWHERE}
+        name: {key: value for key, value in facts.items() if key not in _ELSEWHERE}
         for name, facts in each.items()
     }
+    for facts in plain.values():
+        if graph := facts.get("graph"):
+            facts["graph"] = f"{graph['name']}, {graph['sites']} sites, {len(graph['edges'])} links"
     first = next(iter(plain.values()))
     shared = {
         key: first[key] for key in first if all(facts.get(key) == first[key] for facts in plain.values())
@@ -127,21 +108,12 @@ def _settings(each: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return shared | {name: facts for name, facts in own.items() if facts}
 
 
-def _shown(key: str, value: Any) -> Any:
-    """A setting as it is shown. A graph is shown by name and size; its links are listed with its picture."""
-    if key == "graph":
-        return f"{value['name']}, {value['sites']} sites, {len(value['edges'])} links"
-    return value
-
-
 def _provenance(runs: Mapping[str, Run], more: Mapping[str, Any]) -> dict[str, Any]:
     seeds = {name: run.settings.get("seed") for name, run in runs.items()}
     found: dict[str, Any] = {}
-    if any(seed is not None for seed in seeds.values()):
-        alike = len(set(seeds.values())) == 1
-        found["seed"] = (
-            next(iter(seeds.values())) if alike else "; ".join(f"{n}: {s}" for n, s in seeds.items())
-        )
-    found.update(more)
+    if len(set(seeds.values())) > 1:
+        found["seed"] = "; ".join(f"{name}: {seed}" for name, seed in seeds.items())
+    elif None not in seeds.values():
+        found["seed"] = next(iter(seeds.values()))
     versions = next(iter(runs.values())).settings.get("versions")
-    return found | ({"versions": dict(versions)} if versions else {})
+    return found | dict(more) | ({"versions": dict(versions)} if versions else {})

@@ -10,6 +10,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from ...core.formatting import join_words
+
 
 class Verdict(StrEnum):
     """The verdict on a claim."""
@@ -79,5 +81,4 @@ class Listed(list[float]):
     """
 
     def __format__(self, form: str) -> str:
-        *first, last = [format(value, form) for value in self]
-        return f"{', '.join(first)} and {last}" if first else last
+        return join_words([format(value, form) for value in self])
