@@ -59,13 +59,14 @@ def site_report(site: Site) -> ReportData:
     asked = job.kind != TRAIN
     questions = job.asking.questions if asked else ()
     features = [*job.asking.reads] if asked else [name for name in job.feature_names if name != "intercept"]
-    state, keys = site.state.name, site.file.keys
-    signature = f"taciturn site verify {state}/statement.json --authority {keys.authority}"
+    state = site.state.name
+    signature = f"taciturn site verify {state}/statement.json --authority {site.file.keys.authority}"
     verify = f"taciturn verify {state}/ and, for the signature, {signature}"
+    what = f"answer {_listed(questions)}" if asked else "learn one model"
     data = from_certificates(
         {site.name: certificate},
         title=job.name,
-        subtitle=f"{len(job.sites)} sites {_what(questions)} together; this is the report of {site.name}",
+        subtitle=f"{len(job.sites)} sites {what} together; this is the report of {site.name}",
         graph=job.graph,
         about=_about(job, features, verify, questions),
         settings={"method": certificate.run.method, "rounds": certificate.run.rounds, "sites": job.names},
@@ -82,7 +83,12 @@ def site_report(site: Site) -> ReportData:
 
 def write_site_report(site: Site) -> Path:
     """Write report.html, and the answers to any questions, to the state folder of a finished site."""
-    answers = [] if site.job.kind == TRAIN else _write_site_answers(site)
+    job, answers = site.job, []
+    if job.kind != TRAIN:
+        totals = np.array(json.loads((site.state / RESULT).read_text(encoding="utf-8"))["totals"])
+        certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
+        found = job.asking.answers(job.sums, totals, certificate)
+        answers = write_answers(site.state, found, [one.kind for one in job.asking.questions])
     return write(replace(site_report(site), files=_linked(answers)), site.state / REPORT)
 
 
@@ -112,19 +118,6 @@ def _linked(answers: Sequence[Path]) -> dict[str, list[str]]:
     return names | {"all numbers": [RESULT], "certificate": [CERTIFICATE]}
 
 
-def _write_site_answers(site: Site) -> list[Path]:
-    """Write the answers of a site's run, computed from result.json, to the same folder."""
-    job = site.job
-    totals = np.array(json.loads((site.state / RESULT).read_text(encoding="utf-8"))["totals"])
-    certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
-    answers = job.asking.answers(job.sums, totals, certificate)
-    return write_answers(site.state, answers, [one.kind for one in job.asking.questions])
-
-
-def _what(questions: Sequence[Question]) -> str:
-    return f"answer {_listed(questions)}" if questions else "learn one model"
-
-
 def _listed(questions: Sequence[Question]) -> str:
     return join_words([repr(one.kind) for one in questions])
 
@@ -147,6 +140,9 @@ def _about(
 ) -> dict[str, Any]:
     """Facts that a certificate does not contain."""
     learnt = "" if job.label is None else f"{job.label.column}, with {job.loss.name} loss"
-    learnt = f"the answer to {_listed(questions)}" if questions else learnt
-    today = datetime.date.today().isoformat()
-    return {"date": today, "learnt": learnt, "features": list(features), "verify": verify}
+    return {
+        "date": datetime.date.today().isoformat(),
+        "learnt": f"the answer to {_listed(questions)}" if questions else learnt,
+        "features": list(features),
+        "verify": verify,
+    }

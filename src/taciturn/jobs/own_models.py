@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import SiteError
 from ..estimators.model_file import load_model, save_model
-from ..jobfile.job_rows import read_arrays, read_tables
+from ..jobfile.job_rows import TableFile, read_arrays, read_tables
 from .run_folder import MODEL
 from .train_job import targets
 
 if TYPE_CHECKING:
+    from ..jobfile.job_format import Job
     from ..sites.files.site import Site
     from .train_job import TrainedJob
 
@@ -28,26 +29,27 @@ def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
 
     If a site's rows are in a database, its own model is next to the job file: north.own-model.json.
     """
-    job, joint, written = done.job, load_model(done.folder / MODEL), []
-    for file in job.files(folder):
-        tables = read_tables(job, [file], [*job.schema_.names, job.label.column])
+    written = []
+    for file in done.job.files(folder):
         beside = file.path if isinstance(file.path, Path) else folder / file.site.name
         path = beside.with_name(f"{beside.name}.{OWN}")
-        save_model(joint.personalise(tables.columns, targets(job.label, tables)), path)
-        written.append(path)
+        written.append(_personalise(done.job, file, done.folder / MODEL, path))
     return written
 
 
 def personalise_site(site: Site) -> Path:
     """Write a site's own model to the site's state folder, after the run."""
-    job, joint = site.job, load_model(site.state / MODEL)
-    path = site.state / OWN
-    if job.label is None and isinstance(site.rows.path, Path):
-        X, y = read_arrays(site.rows.path, "X", "y")
-        save_model(joint.personalise(X, y), path)
-        return path
-    if job.label is None:
+    return _personalise(site.job, site.rows, site.state / MODEL, site.state / OWN)
+
+
+def _personalise(job: Job, file: TableFile, model: Path, path: Path) -> Path:
+    joint = load_model(model)
+    if job.label is not None:
+        tables = read_tables(job, [file], [*job.schema_.names, job.label.column])
+        own = joint.personalise(tables.columns, targets(job.label, tables))
+    elif isinstance(file.path, Path):
+        own = joint.personalise(*read_arrays(file.path, "X", "y"))
+    else:
         raise SiteError(f"the job {job.name} has no `label`, so it has no own models.")
-    tables = read_tables(job, [site.rows], [*job.schema_.names, job.label.column])
-    save_model(joint.personalise(tables.columns, targets(job.label, tables)), path)
+    save_model(own, path)
     return path

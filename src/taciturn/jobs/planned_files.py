@@ -42,33 +42,28 @@ def training_entries(found: Plan, schema: Schema | None) -> dict[str, Any]:
     facts = _shared(found) | {"epsilon": min(found.epsilon), **found.for_estimator}
     label: dict[str, Any] = {"column": "label"}
     label |= {"scale": 1.0} if facts["loss"]["kind"] == "log-cosh" else {"classes": ["no", "yes"]}
-    fields = _fields(schema, found.certificate.run.dimension)
-    return facts | {"label": label, "sites": _sites(found), "schema": {"fields": fields}}
+    columns = max(1, found.certificate.run.dimension - 1)
+    fields = [{"name": f"x{k}", "low": 0.0, "high": 1.0} for k in range(columns)]
+    table = {"fields": fields if schema is None else list(schema.to_dict()["fields"])}
+    return facts | {"label": label, "sites": [{"name": name} for name in _names(found)], "schema": table}
 
 
 def network_entries(found: Plan) -> dict[str, Any]:
     """The keys of a network's job.toml: the rows are arrays, and each site has its own address."""
     facts = _shared(found) | {"dimension": found.certificate.run.dimension, **found.for_job}
-    facts |= _real_settings(found)
-    samples = [facts.samples for facts in found.certificate.sites]
+    d, planned = found.certificate.run.dimension, found.certificate.sites
+    samples, degrees = zip(*((site.samples, site.degree) for site in planned), strict=True)
+    if found.tol is not None:  # the method has a solver: a real run must cost no more than planned
+        aim = {"loss": found.loss, "C": found.C, "regularization": found.regularization}
+        network = Network.without_rows(samples, degrees, total=len(planned), dimension=d, **aim)
+        prepared = found.method.prepare(network, found.rounds, RunOptions(real=True, tol=found.tol))
+        run = prepared.run_facts(simulated=False, where="network")
+        facts |= {"clip": run.clip, "grid": run.grid, "tol": run.tol}
     sites = [
-        site | {"endpoint": f"tls/{site['name']}.example:7447", "samples": rows}
-        for site, rows in zip(_sites(found), samples, strict=True)
+        {"name": name, "endpoint": f"tls/{name}.example:7447", "samples": rows}
+        for name, rows in zip(_names(found), samples, strict=True)
     ]
     return facts | {"sites": sites}
-
-
-def _real_settings(found: Plan) -> dict[str, Any]:
-    """The clip, grid and tolerance with which a real run at any site costs no more than planned."""
-    if found.tol is None:  # a method without a solver
-        return {}
-    d, sites = found.certificate.run.dimension, found.certificate.sites
-    samples, degrees = zip(*((site.samples, site.degree) for site in sites), strict=True)
-    aim = {"loss": found.loss, "C": found.C, "regularization": found.regularization}
-    network = Network.without_rows(samples, degrees, total=len(sites), dimension=d, **aim)
-    prepared = found.method.prepare(network, found.rounds, RunOptions(real=True, tol=found.tol))
-    run = prepared.run_facts(simulated=False, where="network")
-    return {"clip": run.clip, "grid": run.grid, "tol": run.tol}
 
 
 def site_entries(found: Plan, i: int) -> dict[str, Any]:
@@ -84,12 +79,14 @@ def site_entries(found: Plan, i: int) -> dict[str, Any]:
 def _shared(found: Plan) -> dict[str, Any]:
     """The keys that train.toml and job.toml have in common."""
     names = _names(found)
+    # files state softmax as the logistic loss with a list of classes
+    loss = {"kind": "logistic"} if isinstance(found.loss, Softmax) else write_loss(found.loss)
     facts: dict[str, Any] = {
         "format": FORMAT,
         "kind": "train",
         "name": "planned",
         "delta": found.delta,
-        "loss": _loss(found),
+        "loss": loss,
         "rounds": found.rounds,
         "C": found.C,
         "regularization": found.regularization,
@@ -98,10 +95,6 @@ def _shared(found: Plan) -> dict[str, Any]:
     if found.certificate.run.unit == "person":
         facts |= {"unit": "person", "person": "person"}
     return facts
-
-
-def _sites(found: Plan) -> list[dict[str, Any]]:
-    return [{"name": name} for name in _names(found)]
 
 
 def _own(entry: Any, i: int) -> Any:
@@ -113,14 +106,3 @@ def _own(entry: Any, i: int) -> Any:
 
 def _names(found: Plan) -> list[str]:
     return [f"site-{i}" for i in range(found.certificate.run.sites)]
-
-
-def _loss(found: Plan) -> dict[str, Any]:
-    """The loss as written in files. Files state softmax as the logistic loss with a list of classes."""
-    return {"kind": "logistic"} if isinstance(found.loss, Softmax) else write_loss(found.loss)
-
-
-def _fields(schema: Schema | None, dimension: int) -> list[dict[str, Any]]:
-    if schema is not None:
-        return list(schema.to_dict()["fields"])
-    return [{"name": f"x{k}", "low": 0.0, "high": 1.0} for k in range(max(1, dimension - 1))]
