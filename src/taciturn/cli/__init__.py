@@ -5,9 +5,8 @@ from importlib import import_module
 from .app import main
 
 _COMMANDS = (  # in the order of `taciturn --help`
-    "demo jobs.init jobs.check jobs.train jobs.predict jobs.statistics plan certify verify data "
-    "research.reproduce research.sweep research.attack research.audit "
-    "budget sites.run sites.kit sites.keys sites.approve sites.up"
+    "demo jobs.init jobs.train jobs.predict jobs.statistics plan certify verify data "
+    "research.reproduce research.attack budget sites.run sites.kit sites.keys sites.approve sites.up"
 )
 for _name in _COMMANDS.split():
     import_module(f"{__name__}.{_name}")

@@ -1,4 +1,4 @@
-"""`taciturn attack`: measure an attack that reconstructs a record from broadcasts, on generated rows."""
+"""`taciturn attack` tries to reconstruct a record; `taciturn audit` measures lower bounds on epsilon."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..options import AsJson, say, show_table, usage_errors
 
 if TYPE_CHECKING:
     from ...auditing.attack import AttackResult
+    from ...auditing.audit import AuditReport
 
 
 @app.command("attack")
@@ -74,3 +75,66 @@ def _show(result: AttackResult) -> None:
         f"Without an attack: a random guess has cosine +-{result.chance:.3f}, the mean of the known records "
         f"has cosine {result.prior:.3f}, and the more common label is right for {result.prior_label:.0%}."
     )
+
+
+@app.command("audit")
+def audit(
+    runs: Annotated[
+        int,
+        typer.Option(
+            min=100, help="For each case: the runs on each of two data sets that differ in one record."
+        ),
+    ] = 50_000,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            min=0.5,
+            max=1 - 1e-12,
+            help="The confidence that a measured lower bound is below the true epsilon.",
+        ),
+    ] = 1 - 1e-6,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="A seed makes the audit reproducible; by default there is none.")
+    ] = None,
+    as_json: AsJson = False,
+    table: Annotated[bool, typer.Option("--table", help="Print the result as a Markdown table.")] = False,
+) -> None:
+    """Measure lower bounds on epsilon in many worst-case runs.
+
+    For several methods, the command runs the code of a real site on two data sets that differ in one record.
+    How well the outputs can be told apart gives a lower bound on epsilon. The exit code is 1 if a measured
+    lower bound is above the certified upper bound, or another check fails.
+    """
+    from ...auditing.audit import audit as run_audit
+
+    report = run_audit(runs=runs, confidence=confidence, seed=seed)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict()))
+    elif table:
+        from ...auditing.audit import markdown
+
+        typer.echo(markdown(report), nl=False)
+    else:
+        _show_audit(report)
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _show_audit(report: AuditReport) -> None:
+    from ...core.formatting import format_at_least, format_cost, format_delta
+
+    rows = (
+        (
+            result.case,
+            format_delta(result.measured.delta),
+            format_at_least(result.measured.epsilon),
+            format_cost(result.certified),
+            "" if result.ratio is None else f"{result.ratio.mean:.3f} +- {result.ratio.margin:.3f}",
+            "ok" if result.passed else "FAILED",
+        )
+        for result in report.results
+    )
+    columns = ("case", "delta", "measured", "certified", "mean ratio", "verdict")
+    show_table("Measured lower bounds and certified upper bounds", rows, columns, left=("case", "verdict"))
+    say("The mean ratio of the densities on the two data sets must be 1: this checks the computed densities.")
+    say(report.sentence())
