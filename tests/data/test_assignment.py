@@ -7,7 +7,7 @@ import pytest
 
 import taciturn as tt
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.data.assignment import assign_sites
+from taciturn.data.tables.dealing import assign_sites
 
 
 def test_rows_are_dealt_evenly_and_replayed_by_a_seed_only():

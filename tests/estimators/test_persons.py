@@ -5,7 +5,7 @@ import pytest
 
 from taciturn import PrivateHuberRegressor, PrivateLogisticRegression
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.data.assignment import assign_sites
+from taciturn.data.tables.dealing import assign_sites
 
 RNG = np.random.default_rng(0)
 PERSONS = 120

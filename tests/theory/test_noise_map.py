@@ -10,7 +10,7 @@ from support.one_round import OneRound
 from taciturn.methods.admm.updates import curvature, linear_term
 from taciturn.objective.local import LocalObjective
 from taciturn.objective.solver.general import SolverState
-from taciturn.objective.solver.minimise import minimise
+from taciturn.objective.solver.many import minimise
 from taciturn.rng import SecureStreams
 
 DRAWS, D, ETA, V, RHO = 20_000, 3, 0.2, 1, 0.1

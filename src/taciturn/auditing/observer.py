@@ -19,8 +19,7 @@ from ..methods.admm.updates import curvature, dual_update, linear_term
 from ..methods.loop import Send, Store, drive, loop
 from ..objective.local import LocalObjective
 from ..objective.solver.general import SolverState
-from ..objective.solver.many import ManySites
-from ..objective.solver.minimise import minimise
+from ..objective.solver.many import ManySites, minimise
 from ..privacy.facts import RoundCharges
 from ..rng import Streams
 from .cases import Case

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.types import Array
-from ..data.assignment import SiteAssignment
 from ..data.tables.clipping import merge_entries
-from ..data.tables.dealing import row_numbers
+from ..data.tables.dealing import SiteAssignment, row_numbers
 from ..data.tables.unit_ball import UnitBallScaling
 from ..methods.run import Run
 from ..objective.problem import Problem

@@ -6,7 +6,7 @@ from .losses import LogCosh, Logistic, Loss, SmoothHinge, Squared
 from .problem import Problem
 from .regularizers import L2, Regularizer
 from .solver.general import Solution, SolverState
-from .solver.minimise import minimise
+from .solver.many import minimise
 from .solver.threads import one_blas_thread
 from .sources import SourcedProblem, save_site
 

@@ -19,8 +19,8 @@ from ..core import checks
 from ..core.errors import ParameterError
 from ..core.formatting import format_given
 from ..core.types import Array
-from ..data.assignment import SiteAssignment, assign_sites
 from ..data.tables.column_types import Number
+from ..data.tables.dealing import SiteAssignment, assign_sites
 from ..data.tables.schema import Schema
 from ..data.tables.table_inputs import take_columns
 from ..methods.base import Network

@@ -8,7 +8,7 @@ import pytest
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.data import Boolean, BoundedEncoder, Category, Date, Number, Schema
-from taciturn.data.datasets.load import shipped_schema
+from taciturn.data.datasets.dataset import shipped_schema
 from taciturn.data.tables.schema import public_columns
 
 PEOPLE = Schema(

@@ -13,8 +13,7 @@ from taciturn.methods.base import Network
 from taciturn.methods.loop import Store, loop
 from taciturn.objective.local import LocalObjective
 from taciturn.objective.solver.general import SolverState
-from taciturn.objective.solver.many import ManySites
-from taciturn.objective.solver.minimise import minimise
+from taciturn.objective.solver.many import ManySites, minimise
 from taciturn.rng import SecureStreams
 
 LOSSES = (tt.Logistic(), tt.SmoothHinge(0.02), tt.SmoothHinge(0.5), tt.LogCosh(0.03), tt.LogCosh(30.0))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .dataset import Dataset
+from .dataset import Dataset, as_dataset, check_choices
 from .fetch import Source, Wheel, find
-from .load import as_dataset, check_choices
 
 ADULT = Source(
     name="adult",

@@ -6,9 +6,8 @@ import csv
 
 import numpy as np
 
-from .dataset import Dataset
+from .dataset import Dataset, as_dataset, check_choices
 from .fetch import Source, Wheel, find
-from .load import as_dataset, check_choices
 
 CREDIT = Source(
     name="credit",

@@ -22,8 +22,7 @@ from ..tables.column_types import Number
 from ..tables.encoder import bound_rows, unit_numbers
 from ..tables.table_inputs import take_columns
 from .blind_choice import choose_map
-from .expansion import Expansion
-from .mapped_rows import Columns, MappedRows
+from .expansion import Columns, Expansion, MappedRows
 
 AUTO = "auto"
 

@@ -1,12 +1,13 @@
 """Distribute rows over sites: every row goes to exactly one site, at random or by the value of a column.
 
-The `assign_` functions return the site number of each row. The `deal_` functions return the rows of every
-site as a list of pairs (X_i, y_i), the input of `taciturn.Problem`. The seed determines a random assignment.
-The number of rows of each site is public.
+The `assign_` functions return the site of each row; `assign_sites` also returns the names and the graph of
+the sites. The `deal_` functions return the rows of every site as a list of pairs (X_i, y_i), the input of
+`taciturn.Problem`. The seed determines a random assignment. The number of rows of each site is public.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core import checks
 from ...core.errors import DataError
-from ...rng import SeededStreams
+from ...graph import Graph
+from ...rng import SeededStreams, streams_of
 
 Site = NDArray[np.int64]
 Hands = list[tuple[Any, NDArray[Any]]]
@@ -111,6 +113,83 @@ def deal_by(X: Any, y: ArrayLike, values: ArrayLike, sites: int | None = None) -
     return deal(X, y, assign_by(values, sites))
 
 
+@dataclass(frozen=True)
+class SiteAssignment:
+    """The site of every row, the names and the graph of the sites, and the person of every row, if given."""
+
+    site: NDArray[np.int64]
+    names: tuple[str, ...]
+    graph: Graph
+    person: NDArray[np.int64] | None = None
+
+    @property
+    def samples(self) -> list[int]:
+        """B_i: the number of rows of every site, or of persons if `person` is given."""
+        if self.person is not None:
+            return [len(np.unique(ids)) for ids in self.ids or ()]
+        return [int(count) for count in np.bincount(self.site, minlength=self.graph.n)]
+
+    @property
+    def ids(self) -> list[NDArray[np.int64]] | None:
+        """For each site, the person of each of its rows; None if persons are not given."""
+        return self.by_site(self.person)
+
+    def by_site(self, values: NDArray[Any] | None) -> list[NDArray[Any]] | None:
+        """Values with one entry per row, split into one array for each site, in the order of the rows."""
+        return None if values is None else [values[self.site == i] for i in range(self.graph.n)]
+
+
+def assign_sites(
+    rows: int, labels: Any, sites: Any, graph: Any, seed: int | None, person: Any = None, least: int = 2
+) -> SiteAssignment:
+    """Assign rows to sites: by `labels` if given, else at random to `sites` sites.
+
+    Without a seed the random assignment is secret. All rows of a person go to one site; `labels` that put
+    them at different sites are refused.
+    """
+    whose = None if person is None else _persons_by_id(rows, person)
+    if labels is None:
+        units = rows if whose is None else int(whose.max()) + 1
+        if units < checks.whole("sites", sites, least=least):
+            raise DataError(
+                "`sites` must be at most the number of rows or persons; "
+                f"got {sites} with n_samples = {units}."
+            )
+        site = _shuffle(np.arange(units, dtype=np.int64) % sites, seed)
+        site, names = site if whose is None else site[whose], tuple(f"site {i}" for i in range(sites))
+    else:
+        site, names = _sites_by_label(rows, labels)
+        if whose is not None and len(np.unique(np.stack([whose, site]), axis=1).T) > whose.max() + 1:
+            raise DataError("`person` and `site` must agree: all rows of a person must be at one site.")
+    return SiteAssignment(site, names, Graph.of(graph, len(names)), whose)
+
+
+def _persons_by_id(rows: int, person: Any) -> NDArray[np.int64]:
+    """The number of each row's person."""
+    given = _one_per_row("person", person, rows, "a person's id")
+    return np.asarray(np.unique(given, return_inverse=True)[1], dtype=np.int64)
+
+
+def _one_per_row(name: str, values: Any, rows: int, what: str) -> NDArray[Any]:
+    """The values as an array with one entry per row, all of one type; other values raise an error."""
+    given = np.asarray(values)
+    if given.shape != (rows,):
+        raise DataError(f"`{name}` must give {what} for each of {rows} rows; got shape {given.shape}.")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise DataError(f"`{name}` must give {what} for every row; some entries are missing.")
+    if given.dtype.kind == "O" and len({type(one) for one in given}) > 1:
+        raise DataError(f"`{name}` must contain values of one type; got several types, or missing values.")
+    return given
+
+
+def _sites_by_label(rows: int, labels: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    given = _one_per_row("site", labels, rows, "the site")
+    found, numbers = np.unique(given, return_inverse=True)
+    words = given.dtype.kind in "OU"
+    names = tuple(str(name) if words else f"site {name}" for name in found.tolist())
+    return np.asarray(numbers, dtype=np.int64), names
+
+
 def _check_sizes(rows: int, sites: int, least: int) -> None:
     rows, sites = checks.whole("rows", rows, least=1), checks.whole("sites", sites, least=1)
     if sites * least > rows:
@@ -119,8 +198,9 @@ def _check_sizes(rows: int, sites: int, least: int) -> None:
         )
 
 
-def _shuffle(site: Site, seed: int) -> Site:
-    draw = SeededStreams(seed).generator(repeat=0, site=0, purpose="deal", t=0)
+def _shuffle(site: Site, seed: int | None) -> Site:
+    """The sites in random order: reproducible, or secret if there is no seed."""
+    draw = streams_of(seed).generator(repeat=0, site=0, purpose="deal", t=0)
     return np.asarray(site[draw.permutation(len(site))])
 
 

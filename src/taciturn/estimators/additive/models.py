@@ -17,9 +17,9 @@ from ...core import checks
 from ...core.errors import ParameterError
 from ...core.formatting import format_cost
 from ...core.notebook import Picture
-from ...data.assignment import SiteAssignment
 from ...data.features.blind_choice import schema_map
-from ...data.features.mapped_rows import held_if_few
+from ...data.features.expansion import held_if_few
+from ...data.tables.dealing import SiteAssignment
 from ...data.tables.encoder import BoundedEncoder
 from ...data.tables.schema import Schema, public_columns
 from ...data.tables.table_inputs import take_columns

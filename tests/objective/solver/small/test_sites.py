@@ -18,8 +18,7 @@ from taciturn.objective import LocalObjective, Logistic, Objective, SolverState,
 from taciturn.objective.solver.general import minimise_general
 from taciturn.objective.solver.gradient_evaluator import GradientEvaluator
 from taciturn.objective.solver.many import ManySites
-from taciturn.objective.solver.small.packs import pack
-from taciturn.objective.solver.small.sites import is_small, is_small_size, small_form
+from taciturn.objective.solver.small.sites import is_small, is_small_size, pack, small_form
 
 hard = recipes(
     rows=60, dimension=24, rank=12, repeats=5, penalty=[1e-4, 1e-2, 0.5, 1e4], norm=[1.0, 1e-3, 1e3]

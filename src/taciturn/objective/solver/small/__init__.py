@@ -1,7 +1,6 @@
 """Compiled solvers for small sites, at which Python's overhead would take longer than the arithmetic.
 
-sites.py           which sites are small
-packs.py           the rows of many small sites in a few arrays, and the calls of the kernels
+sites.py           which sites are small, their rows in a few arrays, and the calls of the kernels
 kernel.py          dense rows: damped Newton with a Cholesky factorisation, one repeat at a time
 sparse_kernel.py   sparse rows: damped Newton with conjugate gradients, four repeats at a time
 lanes.py           sparse rows times four models

@@ -1,21 +1,27 @@
-"""The rule that decides which sites are small. It is fixed, so that simulations and real sites use the same
-solver and get the same bits.
+"""Small sites: the rule that decides which sites are small, and `Pack`, their rows in arrays for the kernels.
 
-Sites with dense rows use `kernel.py` (Newton with Cholesky), sites with sparse rows use `sparse_kernel.py`
-(Newton with conjugate gradients). The limits were chosen for one to ten repeats: for larger sites, matrix
-products for all repeats at once are faster than the kernels.
+The rule is fixed, so that simulations and real sites use the same solver and get the same bits. Sites with
+dense rows use `kernel.py` (Newton with Cholesky), sites with sparse rows use `sparse_kernel.py` (Newton with
+conjugate gradients). The limits were chosen for one to ten repeats: for larger sites, matrix products for all
+repeats at once are faster than the kernels.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
+from ....core.types import Array
+from ...blocks import WeightedRows
 from ...local import Objective
 from ...losses import LogCosh, Logistic, Loss, SmoothHinge
 from ...regularizers import L2
-from ...rows import LazyMatrix
+from ...rows import LazyMatrix, Rows
 
 if TYPE_CHECKING:
     from .slopes import LossCode
@@ -77,3 +83,130 @@ def _code(loss: Loss) -> int | None:
     """The number of a loss in the kernels; None for other losses, also for subclasses of these losses."""
     kinds = (Logistic, SmoothHinge, LogCosh)
     return kinds.index(type(loss)) if type(loss) in kinds else None
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """The rows of many sites, one site after the other. Site i has the rows first[i] to first[i + 1] - 1.
+
+    arrays : the rows as the kernels take them: one dense array; or entries, columns and row pointers (CSR).
+    facts : one row per site: weight, max ||x||, max |offset|, and the largest number of entries in a row.
+    strong : (sites,), the strong convexity constant of each objective.
+    """
+
+    loss: Loss
+    arrays: tuple[Any, ...]
+    offset: Array  # empty if the loss has no offsets
+    first: NDArray[np.int64]
+    facts: Array
+    strong: Array
+
+    def minimise(self, curvature: Array, linear: Array, start: Array, tol: float) -> tuple[Array, Array]:
+        """(f, bound): the minimisers, (sites, repeats, d), and upper bounds on the gradients' norms at f.
+
+        If a bound is above (strong + curvature) tol, the kernel could not certify `tol` for that repeat.
+        """
+        strong = self.strong + curvature
+        facts = np.column_stack([self.facts, strong, strong * tol])
+        f, bound = start.copy(), np.empty(start.shape[:2])
+        numbers = np.ascontiguousarray(linear), f, bound
+        with np.errstate(all="ignore"):
+            self._kernels()[0](loss_code(self.loss), *self.arrays, self.offset, self.first, facts, *numbers)
+        return f, bound
+
+    def metrics(self, f: Array) -> tuple[Array, Array]:
+        """(mean loss, quality) of every site and repeat, as in `LocalObjective.metrics`."""
+        losses, qualities = np.empty((2, *f.shape[:2]))
+        law, numbers = loss_code(self.loss), (np.ascontiguousarray(f), losses, qualities)
+        classify = self.loss.kind == "classification"
+        with np.errstate(all="ignore"):
+            self._kernels()[1](law, classify, *self.arrays, self.offset, self.first, *numbers)
+        return losses, qualities
+
+    def part(self, start: int, stop: int) -> Self:
+        """The pack of sites start, ..., stop - 1; the rows are not copied."""
+        some = slice(start, stop)
+        return replace(
+            self,
+            first=self.first[start : stop + 1],
+            facts=self.facts[some],
+            strong=self.strong[some],
+        )
+
+    def view(self, piece: slice, own: Rows) -> Any:
+        """The view of the arrays that replaces one site's own rows."""
+        if len(self.arrays) == 1:
+            return self.arrays[0][piece]
+        entries, columns, pointers = self.arrays
+        some = slice(pointers[piece.start], pointers[piece.stop])
+        Z: Any = sparse.csr_array(own.Z.shape, dtype=np.float64)
+        Z.data, Z.indices, Z.indptr = entries[some], columns[some], _csr(own).indptr
+        return Z
+
+    def _kernels(self) -> tuple[Any, Any]:
+        """The compiled functions for `minimise` and for `metrics`; this imports numba."""
+        if len(self.arrays) == 1:
+            from .kernel import measure_sites, minimise_sites
+
+            return minimise_sites, measure_sites
+        from .sparse_kernel import measure_sparse_sites, minimise_sparse_sites
+
+        return minimise_sparse_sites, measure_sparse_sites
+
+
+def pack(objectives: Sequence[Objective]) -> Pack:
+    """Pack small sites, all dense or all sparse; the objectives then keep views of the pack's arrays."""
+    held = [objective.parts[0].rows for objective in objectives]
+    parts = [objective.parts[0] for objective in objectives]
+    if small_form(objectives[0]) == "dense":
+        arrays: tuple[Any, ...] = (_join([rows.Z for rows in held]),)
+    else:
+        entries = _join([_csr(rows).data for rows in held])
+        columns = _join([_csr(rows).indices for rows in held]).astype(np.int32, copy=False)
+        counts = np.concatenate([[0], *(np.diff(_csr(rows).indptr) for rows in held)])
+        arrays = entries, columns, np.cumsum(counts, dtype=np.int64)
+    made = Pack(
+        loss=objectives[0].loss,
+        arrays=arrays,
+        offset=_NONE if held[0].offset is None else _join([rows.offset for rows in held]),
+        first=np.cumsum([0, *(rows.samples for rows in held)], dtype=np.int64),
+        facts=np.array([(p.weight, p.rows.norm, p.rows.largest_offset, p.rows.width) for p in parts]),
+        strong=np.array([objective.strong for objective in objectives]),
+    )
+    for i, objective in enumerate(objectives if len(objectives) > 1 else ()):  # give each objective a view
+        part, piece = objective.parts[0], slice(made.first[i], made.first[i + 1])
+        offset = None if part.rows.offset is None else made.offset[piece]
+        held_here = replace(part.rows, Z=made.view(piece, part.rows), offset=offset)
+        objective.hold((WeightedRows(held_here, part.weight),))
+    return made
+
+
+def _csr(rows: Rows) -> sparse.csr_array:
+    Z = rows.matrix
+    if isinstance(Z, np.ndarray):
+        raise TypeError("the sites of one pack must all be sparse, or all dense.")
+    return Z
+
+
+def _join(pieces: list[Any]) -> Any:
+    """The pieces as one read-only array, without a copy if they are consecutive views of one array."""
+    whole = pieces[0] if len(pieces) == 1 else pieces[0].base
+    found = whole is not None and _consecutive(pieces, whole)
+    joined = whole.view() if found else np.concatenate(pieces)
+    joined.flags.writeable = False
+    return joined
+
+
+def _consecutive(pieces: list[Any], whole: Any) -> bool:
+    if len(whole) != sum(map(len, pieces)) or whole.shape[1:] != pieces[0].shape[1:]:
+        return False
+    address, step = whole.ctypes.data, whole.strides[0]
+    for piece in pieces:
+        if piece.ctypes.data != address:
+            return False
+        address += step * len(piece)
+    return True
+
+
+_NONE = np.empty(0)
+_NONE.flags.writeable = False
