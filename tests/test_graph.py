@@ -142,6 +142,19 @@ def test_too_small(family, arguments, name):
         family(*arguments)
 
 
+@pytest.mark.parametrize("edges", [[(0, 1.7)], [(0, 1, 2)], [("a", "b")], [0, 1], [()], None])
+def test_links_that_are_not_pairs_of_site_numbers_are_refused(edges):
+    for make in (Graph.from_edges, lambda given: Graph(2, given)):
+        with pytest.raises(GraphError, match="`edges` must be pairs of site numbers"):
+            make(edges)
+
+
+def test_a_seed_that_is_not_a_number_is_refused():
+    for make in (lambda: Graph.erdos_renyi(5, 0.9, seed="x"), lambda: Graph.random_regular(4, 2, seed=None)):
+        with pytest.raises(ParameterError, match="`seed` must be a whole number"):
+            make()
+
+
 def test_bad_probability_and_degree():
     for p in (0.0, -0.5, 1.5, float("nan")):
         with pytest.raises(ParameterError, match="`p` must be"):

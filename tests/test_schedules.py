@@ -132,3 +132,15 @@ def test_json_refusals():
         schedules.from_dict("fast")
     with pytest.raises(ParameterError, match="`value` must be above 0"):
         schedules.from_dict({"kind": "constant", "value": -1.0})
+
+
+@pytest.mark.parametrize("values", [5, None, {1: 2.0}])
+def test_table_of_something_else_than_a_list_is_refused(values):
+    with pytest.raises(ParameterError, match="`values` must be a list of numbers; got"):
+        schedules.from_dict({"kind": "table", "values": values})
+
+
+@pytest.mark.parametrize("values", ["high", [1.0, [2.0]]])
+def test_rounds_that_are_not_numbers_are_refused_by_name(values):
+    with pytest.raises(ParameterError, match="`penalty` must be a number, or a list of one number per round"):
+        schedules.trim_repeats("penalty", values)

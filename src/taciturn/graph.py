@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
@@ -83,7 +84,8 @@ class Graph:
         n, degree = checks.whole("n", n, least=2), checks.whole("degree", degree, least=1)
         if degree >= n or n * degree % 2:
             raise GraphError(f"`degree` must be below n = {n}, and n * degree must be even; got {degree}.")
-        return cls.from_networkx(nx.random_regular_graph(degree, n, seed=seed), name="random_regular")
+        found = nx.random_regular_graph(degree, n, seed=checks.whole("seed", seed))
+        return cls.from_networkx(found, name="random_regular")
 
     @classmethod
     def erdos_renyi(cls, n: int, p: float, *, seed: int) -> Graph:
@@ -91,7 +93,8 @@ class Graph:
         n = checks.whole("n", n, least=2)
         if p != 1:
             p = checks.probability("p", p)
-        return cls.from_networkx(nx.gnp_random_graph(n, p, seed=seed), name="erdos_renyi")
+        found = nx.gnp_random_graph(n, p, seed=checks.whole("seed", seed))
+        return cls.from_networkx(found, name="erdos_renyi")
 
     @classmethod
     def of(cls, graph: GraphLike, n: int | None = None) -> Graph:
@@ -121,7 +124,7 @@ class Graph:
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[int, int]], *, n: int | None = None) -> Graph:
         """A graph from pairs of site numbers; `n` defaults to the largest number + 1."""
-        pairs = tuple((int(i), int(j)) for i, j in edges)
+        pairs = _pairs(edges)
         if not pairs:
             raise GraphError("`edges` must contain at least one pair; it is empty.")
         return cls(max(max(pair) for pair in pairs) + 1 if n is None else n, pairs)
@@ -180,10 +183,18 @@ class Graph:
         return f"Graph({self.name}, n={self.n}, edges={len(self.edges)})"
 
 
+def _pairs(edges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The links as pairs of whole numbers."""
+    try:
+        return tuple((index(i), index(j)) for i, j in edges)
+    except (TypeError, ValueError):
+        raise GraphError("`edges` must be pairs of site numbers, such as [(0, 1), (1, 2)].") from None
+
+
 def _checked_edges(n: int, edges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """The sorted links, each of them once and with the smaller number first."""
     checked = set()
-    for i, j in edges:
+    for i, j in _pairs(edges):
         if i == j:
             raise GraphError(
                 f"`edges` must join two different sites; got the self-loop ({i}, {j}). Remove it."

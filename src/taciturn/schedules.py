@@ -97,6 +97,8 @@ class Table:
     values: tuple[float, ...]
 
     def __init__(self, values: Sequence[float]) -> None:
+        if not isinstance(values, Sequence | np.ndarray):
+            raise ParameterError(f"`values` must be a list of numbers; got {type(values).__name__}.")
         if len(values) == 0:
             raise ParameterError("`values` must contain at least one number; it is empty.")
         entries = tuple(checks.positive(f"values[{k}]", v) for k, v in enumerate(values))
@@ -196,7 +198,10 @@ def trim_repeats(name: str, values: float | Sequence[float]) -> tuple[float, ...
     >>> trim_repeats("penalty", [0.5, 0.6, 0.6])
     (0.5, 0.6)
     """
-    table = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    try:
+        table = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ParameterError(f"`{name}` must be a number, or a list of one number per round.") from None
     if table.ndim != 1 or table.size == 0:
         raise ParameterError(
             f"`{name}` must be a number, or a list of one number per round; got shape {table.shape}."

@@ -144,6 +144,12 @@ def test_weights_come_with_a_count_and_stay_within_one():
         Problem([(X, y), (X, y)], C=1.0, regularization=0.1, persons=[[1, 2, 3]])
 
 
+@pytest.mark.parametrize("ids", [[1, 1.0], [b"ann", "ann"], ["ann", None]])
+def test_ids_of_several_types_could_split_a_person_and_are_refused(ids):
+    with pytest.raises(DataError, match=r"`persons` of site 1 must be ids of one type"):
+        persons_of([["bob"], np.array(ids, dtype=object)])
+
+
 def test_the_certificate_of_a_run_over_persons_states_the_unit():
     rng = np.random.default_rng(4)
     ids = [np.repeat(np.arange(20), 3), np.repeat(np.arange(20, 40), 3)]

@@ -196,3 +196,14 @@ def test_a_row_counts_as_unit_up_to_what_the_bounds_allow(beyond: float, passes:
     else:
         with pytest.raises(DataError, match="site 0"):
             problem.require_unit_rows()
+
+
+@pytest.mark.parametrize(
+    ("indices", "pointers"), [([0, 1, 900], [0, 2, 3]), ([0, 1, -5], [0, 2, 3]), ([0, 1, 0], [0, 3, 2])]
+)
+def test_sparse_rows_with_entries_outside_their_shape_are_refused(indices, pointers):
+    """A product with such a matrix would read memory that does not belong to it."""
+    X = sparse.csr_array((2, 2))
+    X.data, X.indices, X.indptr = np.ones(3), np.array(indices), np.array(pointers)
+    with pytest.raises(DataError, match="`X` of site 0 has row pointers or column indices outside its shape"):
+        Problem([(X, [1, -1])], C=1.0, regularization=0.1)

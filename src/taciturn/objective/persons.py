@@ -67,6 +67,10 @@ def _column(values: Any, i: int) -> NDArray[Any]:
     if column.ndim != 1 or column.size == 0:
         raise DataError(f"`persons` of site {i} must be one id per row; got shape {column.shape}.")
     if column.dtype.kind == "O":
+        if len({str if isinstance(one, str) else type(one) for one in column}) > 1:
+            raise DataError(
+                f"`persons` of site {i} must be ids of one type; some are missing or differ in type."
+            )
         column = column.astype(str)
     if column.dtype.kind not in "iuUS":
         raise DataError(f"`persons` of site {i} must be whole numbers or texts; got dtype {column.dtype}.")

@@ -191,6 +191,10 @@ def _csr(X: Any, site: str) -> sparse.csr_array:
         raise DataError(f"`X` of {site} must be 2-D, rows by features; got {X.ndim}-D.")
     _check_dtype(X.dtype, "X", site)
     features = sparse.csr_array(X, dtype=np.float64, copy=True)
+    try:
+        features.check_format()
+    except ValueError:  # a product would read memory outside its arrays
+        raise DataError(f"`X` of {site} has row pointers or column indices outside its shape.") from None
     features.sum_duplicates()
     _check_finite(features.data, "X", site)
     return features

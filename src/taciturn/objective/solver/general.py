@@ -1,8 +1,8 @@
 """The general minimiser: argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f>, for all repeats at once.
 
 A repeat is one of several independent runs, each with its own noise. The minimised function phi is m-strongly
-convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m. The solver makes this bound <= `tol`;
-the bound includes the rounding error of the gradient.
+convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m. The solver makes this bound at most
+`tol`; the bound includes the rounding error of the gradient.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Solution:
 
 
 def minimise_general(
-    objective: Objective, *, curvature: float, linear: Array, start: Array, tol: float, state: SolverState
+    objective: Objective, curvature: float, linear: Array, start: Array, tol: float, state: SolverState
 ) -> Solution:
     """argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f> for every row of `linear`, within `tol`.
 
@@ -66,9 +66,8 @@ def minimise_general(
             f[missed], bound[missed] = _solve_carefully(careful, f[missed], goal, state.preconditioner)
             phi.count += careful.count
         for r in np.flatnonzero(~(bound <= goal)):
-            f[r : r + 1], bound[r], spent = _alone(
-                objective, curvature, linear[r : r + 1], f[r : r + 1], goal
-            )
+            one = slice(r, r + 1)
+            f[one], bound[r], spent = _alone(objective, curvature, linear[one], f[one], goal)
             phi.count += spent
     if not np.all(bound <= goal):
         reached = float(np.max(np.nan_to_num(bound, nan=np.inf))) / phi.strong
@@ -117,10 +116,8 @@ def _alone(
 
     Return f, an upper bound on the gradient's norm at f, and the number of passes over the rows.
     """
-    plain, careful = (
-        GradientEvaluator(objective, curvature, linear),
-        CarefulGradientEvaluator(objective, curvature, linear),
-    )
+    plain = GradientEvaluator(objective, curvature, linear)
+    careful = CarefulGradientEvaluator(objective, curvature, linear)
     f = newton(careful, near, 0.5 * goal, steps=_NEAR)
     size, doubt = norms(careful.gradient(f)), careful.doubt(f)
     if not (size[0] + doubt[0] <= goal or size[0] <= doubt[0]):  # neither solved nor limited by rounding

@@ -1,8 +1,7 @@
 """Minimise the objectives of sites: small sites (see small/sites.py) by compiled kernels, many in one call;
 other sites one at a time by the general solver.
 
-The minimised function phi is m-strongly convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m.
-Both solvers make this bound at most `tol`; the bound includes the rounding error of the gradient.
+Both solvers bound the distance to the exact minimiser by `tol`, as general.py explains.
 """
 
 from __future__ import annotations
@@ -75,14 +74,8 @@ class ManySites:
         """Minimisers, (sites, repeats, d), each within `tol` of the exact one; `curvature` is (sites,)."""
         f = np.empty_like(start)
         for i, state in zip(self._others.tolist(), self._states, strict=True):
-            f[i] = minimise_general(
-                self.objectives[i],
-                curvature=float(curvature[i]),
-                linear=linear[i],
-                start=start[i],
-                tol=tol,
-                state=state,
-            ).f
+            site = self.objectives[i], float(curvature[i]), linear[i], start[i]
+            f[i] = minimise_general(*site, tol, state).f
         for places, packed in self._packs:
             if len(places) == len(f):
                 return self._kernel(places, packed, curvature, linear, start, tol)
@@ -124,9 +117,7 @@ def minimise(
     run. The result of a repeat of a small site depends neither on the other repeats nor on the state.
     """
     if not is_small(objective):
-        return minimise_general(
-            objective, curvature=curvature, linear=linear, start=start, tol=tol, state=state
-        )
+        return minimise_general(objective, curvature, linear, start, tol, state)
     check_arguments(objective, curvature, linear, start, tol)
     (f,), (bound,) = pack([objective]).minimise(np.array([curvature]), linear[None], start[None], tol)
     passes = finish(objective, curvature, linear, start, tol, f, bound)
@@ -143,14 +134,7 @@ def finish(
     passes = 0
     for r in np.flatnonzero(~(bound <= (objective.strong + curvature) * tol)):
         one = slice(r, r + 1)
-        solution = minimise_general(
-            objective,
-            curvature=curvature,
-            linear=linear[one],
-            start=start[one],
-            tol=tol,
-            state=SolverState(),
-        )
+        solution = minimise_general(objective, curvature, linear[one], start[one], tol, SolverState())
         f[one], bound[one] = solution.f, solution.gradient_norm
         passes += solution.passes
     return passes
