@@ -36,7 +36,9 @@ def test_what_is_written_comes_back_to_the_last_bit(tmp_path):
 def test_rows_are_those_of_the_encoder_that_it_was_fitted_with(options):
     table = {"age": [50, None, 101], "sex": ["m", "f", "x"]}
     model = ModelFile.model_validate(ENTRIES | {"encoding": options})
-    assert np.array_equal(model.rows(table), BoundedEncoder(SCHEMA, **options).transform(table))
+    assert np.array_equal(
+        model.encoder().transform(table), BoundedEncoder(SCHEMA, **options).transform(table)
+    )
 
 
 def test_a_constant_inside_the_bound_is_the_last_feature():
@@ -44,7 +46,7 @@ def test_a_constant_inside_the_bound_is_the_last_feature():
     with pytest.raises(ValueError, match="`features` must be the features that `schema`"):
         ModelFile.model_validate(entries)
     entries |= {"features": [*ENTRIES["features"], "intercept"], "coef": [[1.0, -2.0, 0.1, 0.7]]}
-    rows = ModelFile.model_validate(entries).rows({"age": [50], "sex": ["m"]})
+    rows = ModelFile.model_validate(entries).encoder().transform({"age": [50], "sex": ["m"]})
     assert rows.shape == (1, 4) and rows[0, 3] > 0
 
 

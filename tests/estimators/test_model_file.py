@@ -57,7 +57,7 @@ def test_model_file_keeps_column_names_and_certificate(rows, quick):
     assert model.features == list("abcd") and model.settings["epsilon"] == 1.0
     assert len(model.certificate) == 64
     table = {name: [str(cell) for cell in frame[name]] for name in frame}
-    assert np.array_equal(model.rows(table), X)
+    assert np.array_equal(model.encoder().transform(table), X)
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,11 @@ def test_model_file_keeps_the_encoder_and_its_settings(rows, quick, tmp_path):
     fitted = PrivateLogisticRegression(**quick).fit(encoder.fit_transform(table), table["sex"])
     save_model(fitted, tmp_path / "m.json", schema=encoder)
     model = read_model(tmp_path / "m.json")
-    assert np.array_equal(model.rows(table), encoder.transform(table))
+    assert np.array_equal(model.encoder().transform(table), encoder.transform(table))
     save_model(fitted, tmp_path / "m.json", schema=schema)
-    assert not np.array_equal(read_model(tmp_path / "m.json").rows(table), encoder.transform(table))
+    assert not np.array_equal(
+        read_model(tmp_path / "m.json").encoder().transform(table), encoder.transform(table)
+    )
     with pytest.raises(
         ParameterError, match="`schema` must give the 3 features that the model was fitted to"
     ):

@@ -6,18 +6,15 @@ import json
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..core.errors import DataError, ParameterError
 from ..core.toml import complaint
-from ..core.types import Array
 from .tables.encoder import BoundedEncoder
 from .tables.numeric_columns import PlainColumns
 from .tables.schema import Schema
 
 FORMAT = "taciturn-model/1"
-_MAPPED = ("curves", "surfaces", "seed")
 
 
 class Encoding(BaseModel):
@@ -41,7 +38,8 @@ class Encoding(BaseModel):
     def of(cls, encoder: BoundedEncoder) -> Encoding:
         """The settings of an encoder; `curves`, `surfaces` and `seed` are None if it has no expansion."""
         mapped = encoder.expansion
-        more = {} if mapped is None else {name: getattr(mapped, name) for name in _MAPPED}
+        names = () if mapped is None else ("curves", "surfaces", "seed")
+        more = {name: getattr(mapped, name) for name in names}
         given = {"intercept": encoder.intercept, "rows": encoder.rows, "missing": encoder.missing_as}
         return cls.model_validate({"data_norm": float(encoder.data_norm), **given, **more})
 
@@ -111,10 +109,6 @@ class ModelFile(BaseModel):
         lines = ",\n".join(f" {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in entries.items())
         return f"{{\n{lines}\n}}\n"
 
-    def rows(self, table: Any) -> Array:
-        """The rows x of all records of a table."""
-        return np.asarray(self.encoder().transform(table))
-
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that a table needs for a prediction."""
@@ -124,15 +118,13 @@ class ModelFile(BaseModel):
         """The encoder that turns a record into x."""
         if self.table is None:
             return PlainColumns(self.features)
+        part = "schema"
         try:
-            schema = Schema.from_dict(self.table)
-        except ParameterError as error:
-            raise ValueError(f"`schema`: {error}".rstrip(".")) from error
-        try:
+            schema, part = Schema.from_dict(self.table), "encoding"
             found = self.encoding.encoder(schema)
             found.get_feature_names_out()
         except ParameterError as error:
-            raise ValueError(f"`encoding`: {error}".rstrip(".")) from error
+            raise ValueError(f"`{part}`: {error}".rstrip(".")) from error
         return found
 
 
@@ -151,7 +143,7 @@ def _reason(error: Exception) -> str:
     """A text that names the wrong key and the mistake; an empty text if the file is not JSON."""
     if not isinstance(error, ValidationError):
         return ""
-    found = complaint(error, deepest=False)
+    found = complaint(error)
     if not found.path and error.errors(include_url=False)[0]["type"] != "value_error":
         return ""
     return f": {found}".rstrip(".")

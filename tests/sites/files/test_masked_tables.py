@@ -111,8 +111,8 @@ def test_the_model_file_has_classes_and_an_intercept_of_its_own(tmp_path):
     X, _ = load_rows(sites[0])
     known = X.any(axis=1)
     table = {"age": [50, 20], "sex": ["f", "m"]}
-    z = job.ball.rows(written.rows(table))
-    scores = written.rows(table) @ np.array(written.coef).T + np.array(written.intercept)
+    z = job.ball.rows(written.encoder().transform(table))
+    scores = written.encoder().transform(table) @ np.array(written.coef).T + np.array(written.intercept)
     np.testing.assert_allclose(scores, z @ model.reshape(3, -1).T, rtol=1e-12)
     np.testing.assert_allclose(X[known, -1], job.ball.constant)
     assert not X[3].any()  # no label: the constant too is 0

@@ -50,9 +50,9 @@ def minimise_general(
 ) -> Solution:
     """argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f> for every row of `linear`, within `tol`.
 
-    The solver is globally convergent. It raises `NotConverged` if floats cannot certify `tol`, so a returned
-    solution is always within `tol`. The same inputs and state give the same bits, however many other threads
-    run. A different number of repeats may change the last bits, since BLAS then sums in a different order.
+    The solver is globally convergent. It raises `NotConverged` if floats cannot certify `tol`. The same inputs
+    and state give the same bits, however many other threads run. A different number of repeats may change the
+    last bits, since BLAS then sums in a different order.
     """
     check_arguments(objective, curvature, linear, start, tol)
     phi = GradientEvaluator(objective, curvature, linear)
@@ -75,8 +75,7 @@ def minimise_general(
             f"`tol` = {tol:g} is below what floats can certify at a site; {reached:.2g} was reached, so use"
             f" tol >= {2 * reached:.1g}, or a larger penalty. Nothing was released."
         )
-    rebuilds = state.preconditioner.rebuilds - built
-    return Solution(f, bound / phi.strong, bound, phi.count, rebuilds)
+    return Solution(f, bound / phi.strong, bound, phi.count, state.preconditioner.rebuilds - built)
 
 
 def _together(phi: GradientEvaluator, start: Array, goal: float, state: SolverState) -> tuple[Array, Array]:
@@ -99,12 +98,10 @@ def _solve_carefully(
     careful: CarefulGradientEvaluator, start: Array, goal: float, preconditioner: Preconditioner
 ) -> tuple[Array, Array]:
     """The same as `_together`, with careful gradients (careful.py), which have smaller rounding errors."""
-    g = careful.gradient(start)
-    doubt = careful.doubt(start)
-    bound = _certain(g, doubt)
+    bound = _certain(careful.gradient(start), careful.doubt(start))
     if np.all(bound <= goal):
         return start, bound
-    target = np.maximum(goal - 1.5 * doubt, 0.25 * goal)
+    target = np.maximum(goal - 1.5 * careful.doubt(start), 0.25 * goal)
     f, g = lbfgs(careful, start.copy(), target, preconditioner, _most(careful))
     return f, _certain(g, careful.doubt(f))
 
@@ -112,10 +109,8 @@ def _solve_carefully(
 def _alone(
     objective: Objective, curvature: float, linear: Array, near: Array, goal: float
 ) -> tuple[Array, float, int]:
-    """Solve one repeat by damped Newton steps, from `near` and, if that fails, in stages from 0.
-
-    Return f, an upper bound on the gradient's norm at f, and the number of passes over the rows.
-    """
+    """Solve one repeat by damped Newton steps, from `near` and, if that fails, in stages from 0: f, an upper
+    bound on the gradient's norm at f, and the number of passes over the rows."""
     plain = GradientEvaluator(objective, curvature, linear)
     careful = CarefulGradientEvaluator(objective, curvature, linear)
     f = newton(careful, near, 0.5 * goal, steps=_NEAR)
