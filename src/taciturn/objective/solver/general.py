@@ -50,9 +50,9 @@ def minimise_general(
 ) -> Solution:
     """argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f> for every row of `linear`, within `tol`.
 
-    The solver is globally convergent. It raises `NotConverged` if floats cannot certify `tol`. The same inputs
-    and state give the same bits, however many other threads run. A different number of repeats may change the
-    last bits, since BLAS then sums in a different order.
+    The solver is globally convergent. It raises `NotConverged` if floats cannot certify `tol`. The same
+    inputs and state give the same bits, however many other threads run. A different number of repeats may
+    change the last bits, since BLAS then sums in a different order.
     """
     check_arguments(objective, curvature, linear, start, tol)
     phi = GradientEvaluator(objective, curvature, linear)
