@@ -9,8 +9,9 @@ import pytest
 from sites.state.test_account import real_site, release
 from support.sitestore import open_store
 from taciturn.core.errors import StateLost, WrongFiles
-from taciturn.sites.rounds.charging import high_water, read_mark
+from taciturn.sites.rounds.charging import read_mark
 from taciturn.sites.rounds.results import write_results
+from taciturn.sites.state.account import open_account
 from taciturn.sites.state.high_water import SLOT, HighWaterMark
 
 
@@ -88,14 +89,15 @@ def restored(ready, earlier):
 
 def test_restored_state_does_not_continue_without_confirmation(ready, tmp_path):
     """Neighbours are not asked. After the owner's confirmation, the figures are 'at least'."""
-    marks = high_water(ready)
+    account = open_account(ready.site)
+    marks = account.marks
     assert not marks.folder.is_relative_to(ready.site.state)
     with open_store(ready) as store:
         release(ready, store, 1)
         marks.raise_to(*stands(ready, store))
     shutil.copytree(ready.site.state, tmp_path / "earlier")
     with open_store(ready) as store:
-        read_mark(ready, store, marks)
+        read_mark(ready, store, account)
         release(ready, store, 2)
         marks.raise_to(*stands(ready, store))
     restored(ready, tmp_path / "earlier")
@@ -103,11 +105,11 @@ def test_restored_state_does_not_continue_without_confirmation(ready, tmp_path):
         with pytest.raises(
             StateLost, match="it is at round 1 of attempt 1, but this site has already sent round 2"
         ):
-            read_mark(ready, store, marks)
-        read_mark(ready, store, marks, newest=True)
+            read_mark(ready, store, account)
+        read_mark(ready, store, account, newest=True)
         assert store.at_least and store.reached == (1, 2)  # it never draws round 2 again
     with open_store(ready) as store:
-        read_mark(ready, store, marks)  # the owner is asked once
+        read_mark(ready, store, account)  # the owner is asked once
         assert store.at_least
         write_results(ready, store, np.zeros(4))
     statement = json.loads((ready.site.state / "statement.json").read_text())["statement"]
@@ -115,14 +117,15 @@ def test_restored_state_does_not_continue_without_confirmation(ready, tmp_path):
 
 
 def test_moved_state_does_not_continue_without_confirmation(ready, tmp_path):
-    marks = high_water(ready)
+    account = open_account(ready.site)
+    marks = account.marks
     with open_store(ready) as store:
         release(ready, store, 1)
         marks.raise_to(*stands(ready, store))
     shutil.copytree(ready.site.state, tmp_path / "moved")
     restored(ready, tmp_path / "moved")
     with open_store(ready) as store, pytest.raises(StateLost, match="was moved, copied or restored"):
-        read_mark(ready, store, marks)
+        read_mark(ready, store, account)
 
 
 def test_lost_state_does_not_restart_without_confirmation(ready):
@@ -131,14 +134,14 @@ def test_lost_state_does_not_restart_without_confirmation(ready):
     shutil.rmtree(ready.site.state)
     with open_store(ready) as store:
         with pytest.raises(StateLost, match="the state was lost"):
-            read_mark(ready, store, high_water(ready))
-        read_mark(ready, store, high_water(ready), newest=True)
+            read_mark(ready, store, open_account(ready.site))
+        read_mark(ready, store, open_account(ready.site), newest=True)
         assert store.at_least
 
 
 def test_a_copy_that_is_behind_sends_nothing(ready):
     """Two processes share one account: the one that stores an already sent round stops before it sends."""
-    marks = high_water(ready)
+    marks = open_account(ready.site).marks
     with open_store(ready) as store:
         release(ready, store, 1)
         marks.raise_to(store.id, 1, 3, "the other one")

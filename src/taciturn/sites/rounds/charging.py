@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...core.errors import BudgetExceeded, StateLost
 from ...core.formatting import format_cost, format_given
-from ..state.account import Account, open_account
+from ..state.account import Account
 from ..state.approval import require, what_for
-from ..state.high_water import CONFIRM, HighWaterMark
+from ..state.high_water import CONFIRM
 from .prepare import PreparedSite
 from .store import SiteStore
 
@@ -49,45 +49,39 @@ def charge_first(ready: PreparedSite, account: Account | None, store: SiteStore)
         account.charge_once(store.id, ready.planned(), what_for(ready.site))
 
 
-def high_water(ready: PreparedSite) -> HighWaterMark | None:
-    """The high-water marks of this site's runs, beside the account of its table; None for a rehearsal."""
-    account = open_account(ready.site)
-    return None if account is None else HighWaterMark(account.beside("marks"))
-
-
 def read_mark(
-    ready: PreparedSite, store: SiteStore, marks: HighWaterMark | None, *, newest: bool = False
+    ready: PreparedSite, store: SiteStore, account: Account | None, *, newest: bool = False
 ) -> bool:
     """Whether the state is the newest; if not, the site may have sent more than the state records.
 
     With masks, an older state continues in a new attempt, and no mask covers two messages. Without masks, it
     continues only if the owner confirms that no newer state exists (`newest`); otherwise `StateLost`.
     """
-    if marks is None:
+    if account is None:
         return True
-    account, what = open_account(ready.site), what_for(ready.site)
-    forgotten = not store.charges and account is not None and account.unfinished(what, store.id)
-    if forgotten and not newest and not ready.prepared.padded:
+    run, marks, masked = store.id, account.marks, ready.prepared.padded
+    forgotten = not store.charges and account.unfinished(what_for(ready.site), run)
+    if forgotten and not newest and not masked:
         raise StateLost(
             "this table was already charged for this job, but that run did not finish and this `state` has "
             f"no record of it: the state was lost. {CONFIRM}"
         )
-    mark = marks.read(store.id)
+    mark = marks.read(run)
     try:
-        marks.check(store.id, *store.reached, store.identity)
+        marks.check(run, *store.reached, store.identity)
     except StateLost:
-        if not newest and not ready.prepared.padded:
+        if not newest and not masked:
             raise
-        marks.confirm(store.id, *store.reached, store.identity)
+        marks.confirm(run, *store.reached, store.identity)
         forgotten = True
     if forgotten:
-        store.confirm(*((0, 0) if mark is None or ready.prepared.padded else mark.reached))
-        marks.confirm(store.id, *store.reached, store.identity)
-    look_at_mark(store, marks)
+        store.confirm(*((0, 0) if mark is None or masked else mark.reached))
+        marks.confirm(run, *store.reached, store.identity)
+    look_at_mark(store, account)
     return not forgotten
 
 
-def look_at_mark(store: SiteStore, marks: HighWaterMark | None) -> None:
+def look_at_mark(store: SiteStore, account: Account | None) -> None:
     """Mark the figures of this run as 'at least' if the high-water mark says so."""
-    mark = None if marks is None else marks.read(store.id)
+    mark = None if account is None else account.marks.read(store.id)
     store.at_least |= mark is not None and mark.at_least

@@ -56,12 +56,11 @@ from ..protocol.events import (
 from ..protocol.frames import FrameRefused, contradict, decode, size_cap
 from ..protocol.machine import SiteProtocol
 from ..state.account import Account, open_account
-from ..state.high_water import HighWaterMark
 from ..state.volatile_keys import VolatileMemory, open_volatile
 from ..transport.zenoh import ZenohLinks
 from ..wire.refusals import Refusals
 from ..wire.whereabouts import Whereabouts
-from .charging import admit, charge_first, high_water
+from .charging import admit, charge_first
 from .ending import SiteResult, check_start, end_run, recall, without_secrets
 from .evidence import state_released, take_back_results, write_proof
 from .prepare import PreparedSite
@@ -115,8 +114,7 @@ def run_site(
     with SiteStore(site.database, **facts, facts=ready.facts, budget=ready.budget) as store:
         write_readme(site.state)
         admit(ready, account, store)
-        marks = high_water(ready)
-        unmoved = check_start(ready, store, marks, newest=newest)
+        unmoved = check_start(ready, store, account, newest=newest)
         memory = open_volatile(site.volatile, site.database) if ready.prepared.padded else None
         refusals = Refusals()
         events: queue.Queue[Event] = queue.Queue()
@@ -145,7 +143,7 @@ def run_site(
             ) as links,
         ):
             room = WaitingRoom(site, protocol, links, whereabouts)
-            driver = SiteDriver(ready, store, memory, links, protocol, events, account, marks, room, step)
+            driver = SiteDriver(ready, store, memory, links, protocol, events, account, room, step)
             links.listen()
             with nullcontext() if show is None else show(driver):
                 return driver.run(absent)
@@ -176,7 +174,6 @@ class SiteDriver:
     protocol: SiteProtocol
     events: queue.Queue[Event]
     account: Account | None
-    marks: HighWaterMark | None
     room: WaitingRoom
     step: Callable[[int], None]
     result: SiteResult | RunOver | None = None
@@ -243,7 +240,7 @@ class SiteDriver:
 
     def _finish(self, effect: Finished) -> None:
         held = self.ready, self.store, self.protocol
-        self.result = end_run(*held, effect, account=self.account, marks=self.marks)
+        self.result = end_run(*held, effect, account=self.account)
         if self.memory is not None:
             self.memory.wipe()
 
@@ -252,8 +249,8 @@ class SiteDriver:
             if effect.releases:
                 charge_first(self.ready, self.account, self.store)
             self.store.write(effect)
-            if effect.releases and self.marks is not None:
-                self.marks.raise_to(self.store.id, *self.store.reached, self.store.identity)
+            if effect.releases and self.account is not None:
+                self.account.marks.raise_to(self.store.id, *self.store.reached, self.store.identity)
         except BudgetExceeded as error:
             self.soon.append(StoreFailed(effect.number, str(error), budget=True))
         except (WrongFiles, StateLost):

@@ -24,7 +24,6 @@ from ..protocol.machine import SiteProtocol
 from ..protocol.membership import Past
 from ..protocol.pads import RoundKeys
 from ..state.account import Account
-from ..state.high_water import HighWaterMark
 from .charging import look_at_mark, read_mark
 from .evidence import find_proof, state_released
 from .prepare import PreparedSite
@@ -53,7 +52,6 @@ def end_run(
     effect: Finished,
     *,
     account: Account | None,
-    marks: HighWaterMark | None,
 ) -> SiteResult | RunOver:
     """Write the common result. If the run ended before there was a model, return an error with the cost."""
     ended = _ended(effect, ready.site.job.names)
@@ -64,7 +62,7 @@ def end_run(
         told = state_released(ready, store, str(ended["reason"]))
         return RunOver(f"the run ends before there is a model: {ended['reason']}. {told}.")
     model = protocol.method.result(effect.state, protocol.last_vectors())
-    look_at_mark(store, marks)  # a copy of this site may have run meanwhile
+    look_at_mark(store, account)  # a copy of this site may have run meanwhile
     coordinates = protocol.method.coordinates(effect.state)
     certificate = retry_for_descriptors(
         lambda: write_results(ready, store, model, ended=ended or None, coordinates=coordinates)
@@ -128,7 +126,7 @@ def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
     return {"secret": struct.pack("<I", number) + os.urandom(32), "keys": RoundKeys(number, t, {}).pack()}
 
 
-def check_start(ready: PreparedSite, store: SiteStore, marks: HighWaterMark | None, *, newest: bool) -> bool:
+def check_start(ready: PreparedSite, store: SiteStore, account: Account | None, *, newest: bool) -> bool:
     """Refuse a run that has ended, and a state below its high-water mark unless the owner confirms it.
 
     Returns whether the state is the newest, according to its high-water mark.
@@ -150,7 +148,7 @@ def check_start(ready: PreparedSite, store: SiteStore, marks: HighWaterMark | No
             "ended; agree on a new job, with a larger `tol`, and a new `state` folder."
         )
     try:
-        return read_mark(ready, store, marks, newest=newest)
+        return read_mark(ready, store, account, newest=newest)
     except StateLost as error:
         store.at_least = True
         raise StateLost(f"{state_released(ready, store, ready.site.name)}. {error}") from error

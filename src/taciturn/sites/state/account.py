@@ -29,6 +29,7 @@ from ...privacy.ledger.budget import Budget
 from ...privacy.ledger.pricing import Planned
 from ..files.database import check_ledger, wrong_ledger_as
 from ..files.site import Site
+from .high_water import HighWaterMark
 
 FACTS = "table.json"
 ACCOUNT = "budget.sqlite"
@@ -119,6 +120,11 @@ class Account:
     site: Site
     place: Path
     _looked: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def marks(self) -> HighWaterMark:
+        """The high-water marks of the runs that use this table."""
+        return HighWaterMark(self.beside("marks"))
 
     def beside(self, name: str) -> Path:
         """A file or folder of the same table, next to the account."""

@@ -53,8 +53,6 @@ def make_network(
     *,
     job: Mapping[str, Any],
     site: Mapping[str, Any],
-    hosts: Sequence[str] | None = None,
-    names: Sequence[str] | None = None,
 ) -> list[Path]:
     """Write job.toml, a throw-away authority and, per shard (X, y), a folder with site.toml, keys and data.
 
@@ -62,12 +60,10 @@ def make_network(
     every site.toml allows a rehearsal. Returns the paths of the site.toml files.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    names = names or [f"site-{i}" for i in range(len(shards))]
-    hosts = hosts or [LOOPBACK] * len(shards)
-    ports = free_ports(len(shards))
+    names = [f"site-{i}" for i in range(len(shards))]
     entries = [
-        {"name": name, "endpoint": f"tls/{host}:{port}", "samples": len(y)}
-        for name, host, port, (_, y) in zip(names, hosts, ports, shards, strict=True)
+        {"name": name, "endpoint": f"tls/{LOOPBACK}:{port}", "samples": len(y)}
+        for name, port, (_, y) in zip(names, free_ports(len(shards)), shards, strict=True)
     ]
     facts = {"format": 2, "kind": "train", "dimension": int(np.shape(shards[0][0])[1])} | dict(job)
     facts |= {"sites": entries, "links": [[names[i], names[j]] for i, j in links]}
@@ -77,25 +73,15 @@ def make_network(
     own = ({"rehearsal": True} if facts.get("seed") is not None else _OWNER) | dict(site)
     if facts.get("seed") is None:
         own["budget"] = {"ledger": "account/budget.sqlite"} | dict(own["budget"])
-    return [
-        _make_site(folder / name, name, shard, authority, own, host)
-        for name, host, shard in zip(names, hosts, shards, strict=True)
-    ]
-
-
-def _make_site(
-    folder: Path, name: str, shard: tuple[Any, Any], authority: Authority, site: Mapping[str, Any], host: str
-) -> Path:
-    folder.mkdir()
-    issue(authority, folder, name, [host])
-    X, y = shard
-    np.savez(folder / "rows.npz", X=np.asarray(X, dtype=np.float64), y=np.asarray(y, dtype=np.float64))
-    keys = {"private": f"{name}.key", "certificate": f"{name}.pem", "authority": "../authority.pem"}
-    facts = {"site": name, "job": "../job.toml", "data": "rows.npz", "state": "state", "keys": keys} | dict(
-        site
-    )
-    write_new(folder / "site.toml", write_toml(facts).encode())
-    return folder / "site.toml"
+    for name, (X, y) in zip(names, shards, strict=True):
+        (folder / name).mkdir()
+        issue(authority, folder / name, name, [LOOPBACK])
+        arrays = {"X": np.asarray(X, dtype=np.float64), "y": np.asarray(y, dtype=np.float64)}
+        np.savez(folder / name / "rows.npz", **arrays)
+        keys = {"private": f"{name}.key", "certificate": f"{name}.pem", "authority": "../authority.pem"}
+        files = {"site": name, "job": "../job.toml", "data": "rows.npz", "state": "state", "keys": keys}
+        write_new(folder / name / "site.toml", write_toml(files | own).encode())
+    return [folder / name / "site.toml" for name in names]
 
 
 ROWS, FEATURES, HELD_OUT = 500, 10, 2000
@@ -131,13 +117,16 @@ def accuracy(coef: Array, rows: tuple[Array, Array]) -> float:
 
 @contextmanager
 def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Run one process per site, with log.txt beside its site.toml. The end of the block stops them all."""
-    processes = []
+    """Run one process per site, with log.txt beside its site.toml. The end of the block stops them all.
+
+    Each process has one BLAS thread, because the processes already keep all cores busy.
+    """
+    processes, alone = [], os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     try:
         for path in paths:
             with (path.parent / "log.txt").open("ab") as log:
                 command = [sys.executable, "-m", "taciturn", "site", "run", str(path)]
-                processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=_environment()))
+                processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=alone))
         yield processes
     finally:
         for process in processes:
@@ -165,8 +154,3 @@ def watch(
         if all(code == 0 for code in ended):
             return [read_status(site) for site in sites]
         time.sleep(0.2)
-
-
-def _environment() -> dict[str, str]:
-    """One BLAS thread per process, because the processes already keep all cores busy."""
-    return os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
