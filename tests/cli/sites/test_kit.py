@@ -47,6 +47,32 @@ def test_kit_has_a_folder_for_every_party_and_no_private_keys(kit: Path, capsys)
     assert "never overwritten" in capsys.readouterr().err
 
 
+def test_a_kit_or_a_template_that_would_replace_a_file_writes_nothing(tmp_path: Path, capsys) -> None:
+    (tmp_path / "job.toml").write_text(JOB)
+    (tmp_path / "kit" / "beta").mkdir(parents=True)
+    (tmp_path / "kit" / "beta" / "site.toml").write_text("mine")
+    assert run(["site", "kit", str(tmp_path / "job.toml"), str(tmp_path / "kit")]) == 1
+    assert [path.name for path in (tmp_path / "kit").rglob("*")] == ["beta", "site.toml"]
+    assert run(["site", "init", str(tmp_path / "kit" / "beta")]) == 1
+    assert not (tmp_path / "kit" / "beta" / "job.toml").exists()
+    assert "never overwritten" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["münchen.example", "", "a b", "x" * 300])
+def test_a_host_that_no_certificate_can_state_is_refused_before_a_key_is_written(kit, host, capsys) -> None:
+    before = sorted(kit.rglob("*"))
+    for command in (["keys", str(kit / "alpha" / "site.toml")], ["relay-keys", str(kit / "relay/job.toml")]):
+        assert run(["site", *command, "--host", host]) == 1
+        assert "taciturn: `--host` must be an address or a host name" in capsys.readouterr().err
+    assert sorted(kit.rglob("*")) == before
+
+
+def test_relay_keys_write_no_key_if_the_request_exists(kit: Path) -> None:
+    (kit / "relay" / "relay.csr").write_text("mine")
+    assert run(["site", "relay-keys", str(kit / "relay" / "job.toml")]) == 1
+    assert not (kit / "relay" / "relay.key").exists()
+
+
 def test_the_pages_own_example_passes_its_own_check(kit: Path, capsys) -> None:
     """Both sites use the settings and the budget that the kit writes."""
     authority = str(kit / "authority")

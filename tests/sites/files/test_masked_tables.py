@@ -1,6 +1,7 @@
 """Masked jobs of tables: several classes, persons and an intercept, as in one process to the last bit."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from taciturn.methods.sums.sums import add_up
 from taciturn.objective.softmax import SoftmaxProblem
 from taciturn.rng import SeededStreams
 from taciturn.sites.files import rows
-from taciturn.sites.files.rows import load_rows, load_weights
+from taciturn.sites.files.rows import load_rows, load_weighted_rows
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.results import model_facts
@@ -120,26 +121,58 @@ def test_the_model_file_has_classes_and_an_intercept_of_its_own(tmp_path):
 
 def test_the_weights_of_a_person_add_up_to_one(tmp_path):
     site = masked_sites(tmp_path)[0]
-    weights = load_weights(site)
+    weights = load_weighted_rows(site)[2]
     assert len(weights) == 60 and weights.sum() == pytest.approx(PERSONS, rel=1e-12)
 
 
 def test_rows_and_weights_of_two_versions_of_a_file_are_never_combined(tmp_path, monkeypatch):
     """With the weights of other rows, a person could count more than once."""
     site = masked_sites(tmp_path)[0]
-    load, path = rows.load_rows, site.rows.path
+    load, path, before = rows.read_tables, site.rows.path, load_weighted_rows(site)
 
-    def load_and_sort(site):
-        found = load(site)
+    def load_and_sort(*given):
+        found = load(*given)
         head, *lines = path.read_text().splitlines()
         path.write_text("\n".join([head, *sorted(lines)]) + "\n")
         return found
 
-    monkeypatch.setattr(rows, "load_rows", load_and_sort)
+    monkeypatch.setattr(rows, "read_tables", load_and_sort)
+    for found, expected in zip(load_weighted_rows(site), before, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert not np.array_equal(load_weighted_rows(site)[2], before[2])  # the file did change
+
+
+def test_arrays_and_persons_of_two_versions_of_a_file_are_never_combined(tmp_path, monkeypatch):
+    site = sites_of_persons(tmp_path, [1, 1, 2, 3, 3, 3])[0]
+    assert load_weighted_rows(site)[2].tolist() == pytest.approx([1 / 2, 1 / 2, 1, 1 / 3, 1 / 3, 1 / 3])
+    load, path = rows.read_arrays, site.rows.path
+
+    def load_and_replace(*given, **options):
+        found = load(*given, **options)
+        np.savez(path, X=np.zeros((6, 4)), y=np.ones(6), id=np.arange(6) % 3)
+        os.utime(path, (0, 0))
+        return found
+
+    monkeypatch.setattr(rows, "read_arrays", load_and_replace)
     with pytest.raises(
         WrongFiles, match="changed while it was read; run again when no program writes to the file"
     ):
         make_ready(site)
+
+
+def test_arrays_need_one_person_per_row(tmp_path):
+    site = sites_of_persons(tmp_path, [1, 2, 3, 3, 3])[0]
+    with pytest.raises(WrongFiles, match="`id` must have one id per row; got 5 for 6 rows"):
+        make_ready(site)
+
+
+def sites_of_persons(tmp_path, ids):
+    """Sites with six rows of three persons in arrays; `ids` are the persons of the first site's rows."""
+    job = JOB | {"C": 1.0, "seed": 5, "rounds": 4, "unit": "person", "person": "id"}
+    paths = network(tmp_path, TRIANGLE, job=job, site=SITE, data=shards(3, rows=3))
+    found = [load_site(path) for path in paths]
+    np.savez(found[0].rows.path, X=np.full((6, 4), 0.1), y=np.ones(6), id=np.array(ids))
+    return found
 
 
 def test_one_person_moves_a_sum_no_further_than_one_record_would(tmp_path):

@@ -1,4 +1,4 @@
-"""`taciturn site keys`, `sign` and `verify`: make keys and certificates, and verify signed statements."""
+"""Commands for the files of every party: a kit to begin with, keys and certificates, signed statements."""
 
 from __future__ import annotations
 
@@ -13,6 +13,27 @@ from .run import SiteFile, site
 
 if TYPE_CHECKING:
     from ...sites.files.keys import Authority
+
+
+JobFile = Annotated[Path, typer.Argument(help="The public job file that all parties agreed on.")]
+
+
+@site.command("kit")
+def kit(
+    job: JobFile,
+    folder: Annotated[Path, typer.Argument(help="The folder in which to write a folder for each party.")],
+) -> None:
+    """Write a folder with the first files for every party of a job.
+
+    The parties are the sites and, if the job has one, the relay. Each folder has job.toml, and STEPS.txt with
+    the steps to take. A site's folder also has site.toml. The folders contain no keys.
+    """
+    from ...sites.files.job import load_job
+    from ...sites.files.kit import write_kit
+
+    for path in write_kit(job, folder):
+        typer.echo(f"wrote {path}")
+    typer.echo(f"the job's hash, to be compared by telephone: {load_job(job).hash.hex()[:16]}")
 
 
 @site.command("keys")
@@ -48,6 +69,8 @@ def keys(
     Send the request to the network's authority: the person who signs the keys of all sites.
     """
     from ...sites.files.keys import (
+        check_hosts,
+        check_new,
         fingerprint,
         new_key,
         pem,
@@ -69,9 +92,8 @@ def keys(
     hosts = host or ([address(endpoint)[0]] if endpoint else [])
     private, certificate = loaded.path(paths.private), loaded.path(paths.certificate)
     asked = certificate.with_suffix(".csr")
-    for path in (private, certificate if self_sign or throw_away else asked):
-        if path.exists():
-            raise ParameterError(f"{path}: exists already, and is never overwritten. Move it away first.")
+    check_hosts(hosts)
+    check_new(private, certificate if self_sign or throw_away else asked)
     authority = None if throw_away is None else _authority(throw_away, new=new_authority)
     key = new_key(private)
     request = signing_request(key, loaded.name, hosts)
@@ -97,6 +119,33 @@ def keys(
     if not beside.exists():
         shutil.copyfile(throw_away / "authority.pem", beside)
         typer.echo(f"wrote {beside}")
+
+
+@site.command("relay-keys")
+def relay_keys(
+    job: JobFile,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST",
+            help="A host name or address of the relay; by default the one in the job. May be repeated.",
+        ),
+    ] = None,
+) -> None:
+    """Make the relay's private key and a signing request.
+
+    Both files are written to the folder of job.toml. Send the request to the network's authority.
+    """
+    from ...sites.files.job import load_job
+    from ...sites.files.kit import relay_keys as make
+    from ...sites.wire.probe import address
+
+    relay = load_job(job).relay
+    hosts = host or ([] if relay is None else [address(relay.endpoint)[0]])
+    (private, request), shown = make(job, hosts)
+    typer.echo(f"wrote {private}: keep this private key on this machine")
+    typer.echo(f"fingerprint of the key, to be read out by telephone: {shown}")
+    typer.echo(f"wrote {request}: send this file to the network's authority")
 
 
 @site.command("sign")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...core.errors import ParameterError, one_line
 from ..app import app
 from ..options import AsJson
 from .logs import Level, Log, errors_logged, log_to_stderr, until_stopped
@@ -89,6 +92,57 @@ def check(
         for finding in neighbours(ready, wait, watch_zenoh(ready.site)):
             say(finding)
     if not all(finding.good for finding in findings):
+        raise typer.Exit(1)
+
+
+@site.command("approve")
+def approve(
+    file: SiteFile,
+    yes: Annotated[bool, typer.Option("--yes", help="Approve without asking.")] = False,
+    refuse: Annotated[
+        bool, typer.Option("--refuse", help="Refuse the job, also after an earlier approval.")
+    ] = False,
+    log: Annotated[
+        bool,
+        typer.Option("--log", help="Only show the earlier approvals and refusals of jobs on this table."),
+    ] = False,
+) -> None:
+    """Show what a job asks and costs; then approve or refuse it.
+
+    The owner of the rows decides. A site runs a job only with this approval, or if a rule in site.toml
+    approves it.
+    """
+    from ...core.formatting import format_at_least
+    from ...sites.files.site import load_site
+    from ...sites.rounds.prepare import make_ready
+    from ...sites.state.account import open_account
+    from ...sites.state.approval import answer_by_hand, audit_log, question, what_for
+
+    if yes + refuse + log > 1:
+        raise ParameterError("give at most one of `--yes`, `--refuse` and `--log`.")
+    loaded = load_site(file)
+    account = open_account(loaded)
+    if account is None:
+        typer.echo("the job has a seed: a rehearsal needs no approval, only `rehearsal = true` in site.toml")
+        return
+    if log:
+        for entry in audit_log(account).entries():
+            asked = f"{', '.join(entry['kinds'])} in job {entry['name']}, {entry['job'][:16]}"
+            typer.echo(one_line(f"{entry['at']} {entry['answer']} by {entry['by']}: {asked}"))
+        return
+    planned = make_ready(loaded).planned()
+    for line in question(loaded, planned).lines(account.seen()):
+        typer.echo(one_line(line))
+    if not refuse:
+        left = format_at_least(account.can_pay(planned, what_for(loaded)))
+        typer.echo(f"  after this job, one more job may cost at most epsilon {left}")
+    if not refuse and not yes and not typer.confirm("Do you approve the job?"):
+        refuse = True
+    answer_by_hand(loaded, planned, account, approve=not refuse)
+    typer.echo(
+        "refused: this site will not run the job" if refuse else "approved: start with taciturn site run"
+    )
+    if refuse:
         raise typer.Exit(1)
 
 
@@ -219,3 +273,31 @@ def status(
             server.serve_forever()
         except KeyboardInterrupt:
             return
+
+
+@site.command("unit")
+def unit(
+    file: SiteFile,
+    user: Annotated[str, typer.Option(help="The system user that runs the site.")] = "taciturn",
+) -> None:
+    """Print a systemd unit that runs this site with minimal rights.
+
+    systemd restarts the site only after failures that a restart can fix.
+    """
+    from ...sites.files.kit import unit as make_unit
+    from ...sites.files.site import load_site
+
+    loaded = load_site(file)
+    path, state = file.absolute(), loaded.state.absolute()
+    program = os.path.join(os.path.dirname(sys.executable), "taciturn")
+    command = [program, "site", "run", path.name]
+    ledger = loaded.file.budget.ledger  # without `ledger`, the account is in the StateDirectory of the unit
+    account = None if ledger is None else loaded.path(ledger).absolute().parent
+    kind, _, name = (loaded.file.watch or "").partition(":")
+    socket = loaded.path(Path(name)).absolute().parent if kind == "unix" else None
+    writes = [place for place in (state, account, socket) if place is not None]
+    text = make_unit(f"site {loaded.name}", command, path.parent, user=user, writes=writes)
+    typer.echo(text, nl=False)
+    for place in dict.fromkeys(writes):
+        if not place.is_dir():
+            typer.echo(f"create {place} for {user} first: systemd does not create this folder", err=True)

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.errors import MissingExtra, SiteError
+from ...core.errors import MissingExtra, ParameterError, SiteError
 from ...jobfile.toml_fields import NAME
 from ...jobfile.toml_files import about_files
+from .parties import HOST
 
 try:
     from cryptography import x509
@@ -170,6 +171,7 @@ class Authority:
 
     def save(self, folder: Path) -> None:
         """Write `authority.pem`, which is public, and `authority.key`, which is secret."""
+        check_new(folder / "authority.key", folder / "authority.pem")
         _write_key(folder / "authority.key", self.key)
         write_new(folder / "authority.pem", pem(self.certificate))
 
@@ -196,6 +198,13 @@ def _for_site(
     return builder.add_extension(x509.ExtendedKeyUsage(both), critical=False)
 
 
+def check_new(*paths: Path) -> None:
+    """Check that no file is in the way of the files that a command will write."""
+    for path in paths:
+        if path.exists():
+            raise SiteError(f"{path}: exists already, and is never overwritten. Move it away first.")
+
+
 def write_new(path: Path, text: bytes, *, mode: int = 0o644) -> None:
     """Write a file that must not exist yet."""
     try:
@@ -210,6 +219,19 @@ def write_new(path: Path, text: bytes, *, mode: int = 0o644) -> None:
 
 def _subject(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def check_hosts(hosts: Sequence[str]) -> None:
+    """Check that a certificate can state these host names and addresses."""
+    for host in hosts:
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            if not re.fullmatch(HOST, host.removeprefix("*.")):
+                raise ParameterError(
+                    "`--host` must be an address or a host name in ASCII, such as alpha.example; got "
+                    f"{host!r:.80}."
+                ) from None
 
 
 def _alternatives(name: str, hosts: Sequence[str]) -> x509.SubjectAlternativeName:

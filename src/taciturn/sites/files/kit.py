@@ -14,16 +14,25 @@ from pathlib import Path
 from ...core.errors import NOT_AGAIN, ParameterError, SiteError
 from ...core.templates import fill
 from .job import NetworkJob, load_job
-from .keys import fingerprint, new_key, signing_request, write_new
+from .keys import check_hosts, check_new, fingerprint, new_key, signing_request, write_new
 
 
 def write_kit(job: Path, folder: Path) -> list[Path]:
     """Write a folder for each site of a job, and for its relay. An existing file is never overwritten."""
     loaded, text = load_job(job), job.read_bytes()
-    written = [_write_site(folder / name, name, loaded, text) for name in loaded.names]
+    about = {"job": loaded.name, "hash": loaded.hash.hex()[:16]}
+    own = "; penalty and noise, as `taciturn plan` finds them" if loaded.settings.own else ""
+    seed = fill(__package__, "seed.txt") if loaded.simulated else ""
+    steps = {
+        name: fill(__package__, "steps.txt", name=name, own=own, seed=seed, **about) for name in loaded.names
+    }
+    files = {folder / name / "site.toml": site_text(loaded, name).encode() for name in loaded.names}
     if loaded.relay is not None:
-        written.append(_write_relay(folder / loaded.relay.name, loaded, text))
-    return written
+        steps[loaded.relay.name] = fill(__package__, "relay.txt", name=loaded.relay.name, **about)
+    for name, words in steps.items():
+        files |= {folder / name / "job.toml": text, folder / name / "STEPS.txt": words.encode()}
+    _write_all(files)
+    return [folder / name for name in steps]
 
 
 def site_text(job: NetworkJob, name: str) -> str:
@@ -43,32 +52,19 @@ def relay_keys(job: Path, hosts: list[str]) -> tuple[list[Path], str]:
         raise SiteError(f"{job}: the job {loaded.name} has no `relay`.")
     name = loaded.relay.name
     private, request = job.parent / f"{name}.key", job.parent / f"{name}.csr"
+    check_hosts(hosts)
+    check_new(private, request)
     key = new_key(private)
     write_new(request, signing_request(key, name, hosts))
     return [private, request], fingerprint(key.public_key())
 
 
-def _write_site(folder: Path, name: str, job: NetworkJob, text: bytes) -> Path:
-    own = "; penalty and noise, as `taciturn plan` finds them" if job.settings.own else ""
-    seed = fill(__package__, "seed.txt") if job.simulated else ""
-    steps = fill(
-        __package__, "steps.txt", name=name, job=job.name, hash=job.hash.hex()[:16], own=own, seed=seed
-    )
-    return _write(
-        folder, {"job.toml": text, "site.toml": site_text(job, name).encode(), "STEPS.txt": steps.encode()}
-    )
-
-
-def _write_relay(folder: Path, job: NetworkJob, text: bytes) -> Path:
-    steps = fill(__package__, "relay.txt", name=folder.name, job=job.name, hash=job.hash.hex()[:16])
-    return _write(folder, {"job.toml": text, "STEPS.txt": steps.encode()})
-
-
-def _write(folder: Path, contents: dict[str, bytes]) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
-        write_new(folder / name, content)
-    return folder
+def _write_all(files: dict[Path, bytes]) -> None:
+    """Write new files and their folders; if one of the files exists already, write none of them."""
+    check_new(*files)
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_new(path, content)
 
 
 def write_readme(state: Path) -> None:
@@ -79,14 +75,10 @@ def write_readme(state: Path) -> None:
 
 def write_templates(folder: Path, name: str) -> list[Path]:
     """Write job.toml and site.toml for the site `name`. An existing job.toml is kept."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for path in (folder / "job.toml", folder / "site.toml"):
-        if path.name == "job.toml" and path.exists():
-            continue  # another party wrote the job and sent it
-        write_new(path, fill(__package__, path.name, name=name).encode())
-        written.append(path)
-    return written
+    job, site = folder / "job.toml", folder / "site.toml"
+    places = [site] if job.exists() else [job, site]  # another party may have written the job
+    _write_all({path: fill(__package__, path.name, name=name).encode() for path in places})
+    return places
 
 
 def unit(

@@ -12,7 +12,8 @@ from ...jobfile.job_format import JobSite
 from ...jobfile.toml_fields import NAME
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-ENDPOINT = rf"tls/(\[[0-9a-fA-F:.]+\]|{_LABEL}(\.{_LABEL})*):[0-9]{{1,5}}"
+HOST = rf"{_LABEL}(\.{_LABEL})*"
+ENDPOINT = rf"tls/(\[[0-9a-fA-F:.]+\]|{HOST}):[0-9]{{1,5}}"
 
 
 def _endpoint(text: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,19 +15,28 @@ from ...jobfile.toml_files import about_files
 from ...questions.question import SiteTable
 from .site import Site
 
+if TYPE_CHECKING:
+    from ...data.tables.sql_tables import TableQuery
+
 READERS = (".npz", ".csv", ".parquet")
 _LONGEST = 1 + 1e-12  # a row that was divided by its norm may have this norm, because of rounding
 
 
-@about_files
 def load_rows(site: Site) -> tuple[Array, Array]:
-    """(X, y): rows of norm at most 1 and their labels. Without persons, the job states their number."""
-    path, job = site.rows.path, site.job
-    if isinstance(path, Path) and path.suffix not in READERS:
-        raise SiteError(f"{path}: `data` must end in {', '.join(READERS)}.")
+    """(X, y): rows of norm at most 1 and their labels."""
+    return load_weighted_rows(site)[:2]
+
+
+@about_files
+def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
+    """(X, y, weights): rows of norm at most 1, their labels, and 1/m for each row of a person with m rows.
+
+    Without persons the weights are None. The job states the number of rows, or of persons.
+    """
+    path, job = _path(site), site.job
     if site.file.csv is not None and path.suffix != ".csv":
         raise SiteError(f"{path}: `csv` must be left out of site.toml: the file is not CSV.")
-    X, y = read_arrays(_array_file(site), "X", "y") if path.suffix == ".npz" else _from_table(site)
+    X, y, ids = _from_arrays(site) if path.suffix == ".npz" else _from_table(site)
     if X.ndim != 2 or y.ndim != 1:
         raise SiteError(f"{path}: X must have two dimensions and y one; got {X.ndim} and {y.ndim}.")
     if len(y) != len(X):
@@ -42,15 +51,19 @@ def load_rows(site: Site) -> tuple[Array, Array]:
         )
     if np.sqrt(np.einsum("ij,ij->i", X, X)).max() > _LONGEST:
         raise SiteError(f"{path}: every row must have norm at most 1; scale X with public bounds.")
-    return X, y
+    if ids is None:
+        return X, y, None
+    if len(ids) != len(X):
+        raise SiteError(f"{path}: `{job.person}` must have one id per row; got {len(ids)} for {len(X)} rows.")
+    everyone, number, rows = np.unique(ids, return_inverse=True, return_counts=True)
+    check_samples(job, site.rows.site, len(everyone), path)
+    return X, y, np.asarray(1.0 / rows[number])
 
 
 @about_files
 def load_table(site: Site) -> SiteTable:
     """The columns that the questions need, or the array X; the job states the number of rows or persons."""
-    path, job = site.rows.path, site.job
-    if isinstance(path, Path) and path.suffix not in READERS:
-        raise SiteError(f"{path}: `data` must end in {', '.join(READERS)}.")
+    path, job = _path(site), site.job
     if job.table is None:
         (X,) = read_arrays(_array_file(site), "X")
         if X.ndim != 2 or X.shape[1] != job.width or job.person is not None:
@@ -61,27 +74,20 @@ def load_table(site: Site) -> SiteTable:
     return SiteTable(tables.columns, len(tables), tables.person, site.number)
 
 
-@about_files
-def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
-    """(X, y, weights): all from the same version of the file."""
+def _path(site: Site) -> Path | TableQuery:
+    """Where the rows are; a file must have a known suffix."""
     path = site.rows.path
-    with unchanged(path) if isinstance(path, Path) else nullcontext():
-        return *load_rows(site), load_weights(site)
+    if isinstance(path, Path) and path.suffix not in READERS:
+        raise SiteError(f"{path}: `data` must end in {', '.join(READERS)}.")
+    return path
 
 
-@about_files
-def load_weights(site: Site) -> Array | None:
-    """The weight of every row: 1/m, if the row's person has m rows; None in a job without persons."""
-    path, person = site.rows.path, site.job.person
-    if person is None:
-        return None
-    if path.suffix == ".npz":
-        ids = read_arrays(_array_file(site), person, kinds="iuU")[0].astype(str)
-    else:
-        ids = np.asarray(read_tables(site.job, [site.rows], [person]).person)
-    everyone, number, rows = np.unique(ids, return_inverse=True, return_counts=True)
-    check_samples(site.job, site.rows.site, len(everyone), path)
-    return np.asarray(1.0 / rows[number])
+def _from_arrays(site: Site) -> tuple[Array, Array, Any]:
+    """(X, y, ids) from arrays: the rows, their labels and, in a job with persons, the person of every row."""
+    path, person = _array_file(site), site.job.person
+    with unchanged(path):
+        X, y = read_arrays(path, "X", "y")
+        return X, y, None if person is None else read_arrays(path, person, kinds="iuU")[0].astype(str)
 
 
 def _array_file(site: Site) -> Path:
@@ -91,20 +97,21 @@ def _array_file(site: Site) -> Path:
     return site.rows.path
 
 
-def _from_table(site: Site) -> tuple[Array, Array]:
-    """(X, y) from a table, encoded by public facts alone; a row without a known label becomes zeros."""
+def _from_table(site: Site) -> tuple[Array, Array, Any]:
+    """(X, y, ids) from a table, encoded by public facts alone; a row without a known label becomes zeros."""
     job = site.job
     if job.label is None:
         raise SiteError(
             f"{site.rows.path}: a table needs `schema` and `label` in the job; `dimension` needs an .npz."
         )
-    columns = read_tables(job, [site.rows], [*job.schema_.names, job.label.column]).columns
+    tables = read_tables(job, [site.rows], [*job.schema_.names, job.label.column])
+    columns, ids = tables.columns, tables.person
     y, known = read_labels(job.label, columns[job.label.column])
     if job.loss.kind != "regression" and not job.several:
         y = np.where(y > 0, 1.0, -1.0)
     if job.ball is not None:
         X = make_encoder(job).transform(columns)
-        return job.ball.rows(X, known & X.any(axis=1)), y.astype(np.float64)
+        return job.ball.rows(X, known & X.any(axis=1)), y.astype(np.float64), ids
     X = make_encoder(job, intercept=job.intercept).transform(columns)
     X[~known] = 0.0
-    return X, y.astype(np.float64)
+    return X, y.astype(np.float64), ids

@@ -76,8 +76,7 @@ def make_network(
     for name, (X, y) in zip(names, shards, strict=True):
         (folder / name).mkdir()
         issue(authority, folder / name, name, [LOOPBACK])
-        arrays = {"X": np.asarray(X, dtype=np.float64), "y": np.asarray(y, dtype=np.float64)}
-        np.savez(folder / name / "rows.npz", **arrays)
+        np.savez(folder / name / "rows.npz", X=np.asarray(X, float), y=np.asarray(y, float))
         keys = {"private": f"{name}.key", "certificate": f"{name}.pem", "authority": "../authority.pem"}
         files = {"site": name, "job": "../job.toml", "data": "rows.npz", "state": "state", "keys": keys}
         write_new(folder / name / "site.toml", write_toml(files | own).encode())
