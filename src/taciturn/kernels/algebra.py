@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ..core.types import Array
-from .arithmetic import compiled
+from .arithmetic import compiled, dot
 
 _TINY = 2.0**-52
 _TURNS = 60  # the most QL iterations for one eigenvalue; usually two or three are enough
@@ -34,10 +34,7 @@ def product(A: Array, x: Array) -> Array:
     """A x; each entry is summed from the first column to the last."""
     result = np.zeros(A.shape[0])
     for i in range(A.shape[0]):
-        total = 0.0
-        for j in range(A.shape[1]):
-            total += A[i, j] * x[j]
-        result[i] = total
+        result[i] = dot(A[i], x)
     return result
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.types import Array
-from .arithmetic import compiled, exp, log
+from .arithmetic import compiled, dot, exp, log
 
 BINOMIAL, GAUSSIAN, POISSON, HAZARD = 0, 1, 2, 3
 MOMENTS, SCORE, HESSIAN, MEAT = 0, 1, 2, 3
@@ -111,17 +111,12 @@ def _place(out: Array, x: Array, weight: float) -> None:
 @compiled
 def _turn(W: Array, z: Array, x: Array) -> float:
     """Set x = W'z and return ||x||^2."""
-    d = len(x)
-    for j in range(d):
-        x[j] = 0.0
+    x[:] = 0.0
     for i in range(len(z)):
         if z[i] != 0.0:
-            for j in range(d):
+            for j in range(len(x)):
                 x[j] += z[i] * W[i, j]
-    total = 0.0
-    for j in range(d):
-        total += x[j] * x[j]
-    return total
+    return dot(x, x)
 
 
 @compiled
@@ -141,19 +136,10 @@ def _weight(Z: Array, W: Array, anchor: Array, square: float, family: int, x: Ar
         if _readable(Z[i]):
             size = _turn(W, Z[i, :d], x)
             if family == POISSON:
-                size *= _reach(Z[i, :d], anchor) ** 2
+                size *= poisson_reach(dot(Z[i, :d], anchor)) ** 2
             count, whole, squares = count + 1, whole + math.sqrt(size), squares + size
     omega = 1.0 if squares <= square else square / squares
     return omega if count == 1 else min(omega, math.sqrt(square) / max(whole, 1e-300))
-
-
-@compiled
-def _reach(z: Array, anchor: Array) -> float:
-    """The clipping bound for the residual of a count; it depends on `anchor`, an earlier model."""
-    start = 0.0
-    for j in range(len(anchor)):
-        start += z[j] * anchor[j]
-    return float(poisson_reach(start))
 
 
 @compiled
@@ -183,19 +169,16 @@ def regression_rows(
     for u in range(units):
         omega = _weight(Z[starts[u] : starts[u + 1]], W, anchor, square, family, x)
         complete, slopes, squares = 0, 0.0, 0.0
-        for j in range(d):
-            score[j] = 0.0
+        score[:] = 0.0
         for i in range(starts[u], starts[u + 1]):
             if not _readable(Z[i]):
                 continue
             complete += 1
             z = Z[i, :d]
             _turn(W, z, x)
-            eta = 0.0
-            for j in range(d):
-                eta += z[j] * f[j]
+            eta = dot(z, f)
             if family == POISSON:
-                reach = _reach(z, anchor)
+                reach = poisson_reach(dot(z, anchor))
                 for j in range(d):
                     x[j] *= reach
             if kind == MOMENTS:
@@ -244,16 +227,13 @@ def hazard_rows(Z: Array, W: Array, f: Array, numbers: Array, kind: int) -> Arra
         last = int(Z[i, covariates])
         for j in range(covariates):
             z[j] = Z[i, j]
-        for j in range(d):
-            score[j] = 0.0
+        score[:] = 0.0
         length, spent, residual = 0.0, 0.0, 0.0
         for t in range(last):
             for j in range(periods):
                 z[covariates + j] = one if j == t else 0.0
             size = _turn(W, z, x)
-            eta = 0.0
-            for j in range(d):
-                eta += z[j] * f[j]
+            eta = dot(z, f)
             omega = 1.0 if size <= square else square / size
             if kind == MOMENTS:
                 _place(out[i], x, omega / (square * last))
@@ -269,11 +249,9 @@ def hazard_rows(Z: Array, W: Array, f: Array, numbers: Array, kind: int) -> Arra
             omega = min(omega, max(b - length, 0.0) / max(worst, 1e-300))
             omega *= min(1.0, max(1.0 - spent, 0.0) / max(w, 1e-300))
             spent += w
-            total = 0.0
             for j in range(d):
                 score[j] += omega * psi * x[j]
-                total += score[j] * score[j]
-            length = math.sqrt(total)
+            length = math.sqrt(dot(score, score))
             residual += psi
             if kind == HESSIAN:
                 _place(out[i], x, omega * w / square)

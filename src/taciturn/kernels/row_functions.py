@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from ..core.types import Array
-from .arithmetic import compiled, exp
+from .arithmetic import compiled, dot, exp
 from .clipped_sums import Indices
 
 _LIMIT = 700.0  # the largest argument of exp
@@ -73,10 +73,7 @@ def norms(X: Array) -> Array:
     """||x|| for every row x, (n, 1); infinite if the square of an entry overflows."""
     out = np.empty((X.shape[0], 1))
     for i in range(X.shape[0]):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += X[i, j] * X[i, j]
-        out[i, 0] = math.sqrt(total)
+        out[i, 0] = math.sqrt(dot(X[i], X[i]))
     return out
 
 
@@ -164,9 +161,7 @@ def outer_triangle(X: Array) -> Array:
 @compiled
 def _shrink(row: Array) -> None:
     """Scale the row, in place, to norm 1 if its norm is larger."""
-    square = 0.0
-    for k in range(len(row)):
-        square += row[k] * row[k]
+    square = dot(row, row)
     if square > _SPARE:
         factor = _SPARE / math.sqrt(square)
         for k in range(len(row)):
