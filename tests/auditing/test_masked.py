@@ -7,9 +7,9 @@ import pytest
 
 from taciturn.auditing.audit import audit
 from taciturn.auditing.masked_audit import MaskedCase, masked_case, whitened_case
-from taciturn.methods.programs.whitened_rows import WhitenedShare
+from taciturn.methods.programs.descent_rows import WhitenedShare
 from taciturn.methods.sums import masks
-from taciturn.methods.sums import sum_noise as discrete
+from taciturn.methods.sums import sums as discrete
 from taciturn.privacy.ledger.memory import MemoryLedger
 
 RUNS = 50_000  # the audit's default

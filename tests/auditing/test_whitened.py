@@ -8,7 +8,7 @@ from taciturn.auditing import whitened_audit
 from taciturn.auditing.audit import audit
 from taciturn.auditing.whitened_audit import moments_case, whitened_penalty_case
 from taciturn.core.errors import CertificateError
-from taciturn.methods.sums import sum_noise
+from taciturn.methods.sums import sums
 from taciturn.privacy import costs
 from taciturn.privacy.ledger.memory import MemoryLedger
 
@@ -40,9 +40,9 @@ def test_rows_clipped_at_twice_the_norm_are_caught(monkeypatch):
 
 
 def test_moments_with_half_of_their_noise_are_caught(monkeypatch):
-    draw = sum_noise.draw
+    draw = sums.draw
     monkeypatch.setattr(
-        sum_noise, "draw", lambda streams, std, *args, **more: draw(streams, std / 2, *args, **more)
+        sums, "draw", lambda streams, std, *args, **more: draw(streams, std / 2, *args, **more)
     )
     result = found(moments_case())
     assert result.measured.epsilon > 1.5 * result.certified

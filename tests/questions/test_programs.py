@@ -172,11 +172,11 @@ def test_program_in_a_separate_process_gives_the_same_result(installed):
     ],
 )
 def test_a_hostile_program_is_refused_before_anything_is_drawn(name, words, installed, monkeypatch):
-    from taciturn.methods.sums import sum_noise
+    from taciturn.methods.sums import sums
 
     monkeypatch.setattr(apart, "SECONDS", 2.0 if name in ("Asleep", "Drips") else 30.0)
     monkeypatch.setattr(own_program, "_MOST_WORK", 1e5 if name == "Heavy" else 1e13)
-    monkeypatch.setattr(sum_noise, "draw", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr(sums, "draw", lambda *_, **__: pytest.fail("drawn"))
     with pytest.raises(ParameterError, match=words) as refused:
         asked(installed(name), np.random.default_rng(0).uniform(-1, 1, (200, 8)))
     assert "\n" not in str(refused.value)

@@ -161,13 +161,13 @@ def test_the_rows_of_a_person_never_weigh_more_than_one(rows):
 
 
 def test_it_is_charged_to_the_budget_before_anything_is_drawn(tmp_path, monkeypatch):
-    from taciturn.methods.sums import sum_noise
+    from taciturn.methods.sums import sums
 
     with tt.Budget(tmp_path / "b.sqlite", epsilon=1) as budget:
         found = release(epsilon=0.6, colluding=1)
         assert budget.spent == pytest.approx(found.certificate.epsilon, rel=1e-9)
         assert budget.runs[0].what == "counts" and budget.runs[0].finished
-        monkeypatch.setattr(sum_noise, "draw", lambda *_, **__: pytest.fail("drawn"))
+        monkeypatch.setattr(sums, "draw", lambda *_, **__: pytest.fail("drawn"))
         with pytest.raises(BudgetExceeded):
             release(epsilon=0.9)
         with pytest.raises(ParameterError, match="`random_state` must be None inside a Budget"):

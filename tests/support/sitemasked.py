@@ -14,7 +14,7 @@ from support.sitework import network, shards
 from taciturn.methods.programs.masked_descent import MaskedDescent
 from taciturn.methods.sums.masks import Message
 from taciturn.methods.sums.prepared import PreparedSums
-from taciturn.methods.sums.sum_noise import draw
+from taciturn.methods.sums.sums import draw
 from taciturn.objective.problem import Problem
 from taciturn.rng import SeededStreams
 from taciturn.runtime.local import run_local

@@ -19,6 +19,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,15 +30,15 @@ from ..core.types import Array
 from ..objective.local import LocalObjective
 from ..objective.rows import row_pieces
 from ..privacy.facts import Charge, RoundCharges, RunFacts
-from ..privacy.sums import MOMENTS, OF_ROWS, WHITENED, SumFacts, SumTerms
+from ..privacy.sums import MOMENTS, OF_ROWS, WHITENED, SumTerms
 from .admm.prepared import PreparedADMM
 from .base import Audience, Links, Network, UnreadRowsError
 from .programs.coordinates import Coordinates, Strength
-from .programs.masked_descent import most_rows
+from .programs.masked_descent import most_rows, plan_sums
 from .programs.whitened import Whitened
 from .sums.node import SumsNode
 from .sums.prepared import PreparedSums
-from .sums.program import SumPlan, SumTables, fix_noise, pair_graph
+from .sums.program import SumTables, fix_noise, pair_graph
 
 if TYPE_CHECKING:
     from .admm.node import Node, NodeState
@@ -63,12 +64,9 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
     pairs = pair_graph(network.total, None)
     largest = most_rows(network.samples, network.persons)
     terms = SumTerms(OF_ROWS, network.units, largest, d, 1.0, network.total)
-    plans: list[SumPlan] = []
-    sums: tuple[SumFacts, ...] = ()
-    for part, share in zip((MOMENTS, WHITENED), _SHARES, strict=True):
-        (length,), S, stray = terms.bounds(part, before=sums)
-        plans.append(SumPlan(part, length, S, stray, math.sqrt(2.0), share))
-        sums = fix_noise(plans, mu=mu, pairs=pairs, colluding=None)
+    sums = plan_sums(
+        terms, (MOMENTS, WHITENED), _SHARES, partial(fix_noise, mu=mu, pairs=pairs, colluding=None)
+    )
     noise = tuple(entry.grid * entry.std * math.sqrt(network.total) for entry in sums)
     whole = strength(network.units, network.total, mu)
     program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1, so that the last release whitens too

@@ -12,9 +12,9 @@ from taciturn.core.errors import ParameterError
 from taciturn.kernels.clipped_sums import clipped_slope
 from taciturn.methods.base import Network
 from taciturn.methods.programs.coordinates import Coordinates, Strength
+from taciturn.methods.programs.descent_rows import WhitenedShare
 from taciturn.methods.programs.masked_descent import MaskedDescent, PublicFacts
-from taciturn.methods.programs.whitened_rows import WhitenedShare
-from taciturn.methods.sums import sum_noise
+from taciturn.methods.sums import sums
 from taciturn.methods.sums.sums import to_integers
 from taciturn.objective.local import LocalObjective
 from taciturn.privacy.accounting import sensitivity as sens
@@ -143,7 +143,7 @@ def test_coordinates_are_computed_from_released_totals_only():
         for site, half in enumerate(halves):
             shape = (1, facts.length)
             total += half.integers(query, facts)
-            total += sum_noise.draw(SeededStreams(3), facts.std, shape, site=site, t=t)
+            total += sums.draw(SeededStreams(3), facts.std, shape, site=site, t=t)
         state = tables.program.advance(state, total * facts.grid)
     np.testing.assert_array_equal(run.coef[0, 0], state.f[0])
 

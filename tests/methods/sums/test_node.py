@@ -96,9 +96,9 @@ def test_the_model_is_that_of_the_program_on_the_open_totals():
 
 
 def noise_of(node, facts, site):
-    from taciturn.methods.sums import sum_noise
+    from taciturn.methods.sums import sums
 
-    return sum_noise.draw(node.streams, facts.std, (1, facts.length), site=site, t=facts.t)
+    return sums.draw(node.streams, facts.std, (1, facts.length), site=site, t=facts.t)
 
 
 @pytest.mark.parametrize("repeats", [1, 3])

@@ -11,7 +11,7 @@ from scipy import stats
 
 from support.masking import all_keys
 from taciturn.core.errors import ParameterError
-from taciturn.methods.sums import sum_noise as discrete
+from taciturn.methods.sums import sums as discrete
 from taciturn.methods.sums.program import SumPlan, fix_sums, pair_graph
 from taciturn.methods.sums.sums import add_mask, add_up, check_room, grid_for, open_sum, to_integers
 from taciturn.rng import SecureStreams, SeededStreams

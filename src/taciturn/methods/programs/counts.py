@@ -28,7 +28,7 @@ from ..sums.expressions import clip, columns, outer
 from ..sums.prepared import PreparedSums
 from ..sums.program import PrivateHalf, ProgramPart, PublicHalf, SumPlan, SumTables, fix_sums, pair_graph
 from ..sums.several import Joinable
-from ..sums.sum_noise import Integers
+from ..sums.sums import Integers
 from .own_program import Query, UnitRows, UnitVectors
 
 Cells = NDArray[np.int32]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ...core import checks
 from ...core.errors import ParameterError
@@ -205,7 +206,18 @@ class MaskedDescent:
         full = facts.dimension <= step_size.FULL if self.full is None else self.full
         parts = [MOMENTS if whitened or full else SQUARES, *[WHITENED] * (moments - 1)]
         parts += [CLIPPED if whitened else GRADIENT] * left
-        sums = self._sums(facts, parts, [*first, *[(1 - sum(first)) / left] * left], pairs)
+        loss = loss_facts(facts.loss if whitened else self.training_loss(facts.loss))
+        terms = SumTerms(loss, facts.total, facts.largest, facts.dimension, facts.data_norm, facts.sites)
+        shares = [*first, *[(1 - sum(first)) / left] * left]
+        fix = partial(
+            fix_sums,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            pairs=pairs,
+            colluding=self.colluding,
+            places=facts.places,
+        )
+        sums = plan_sums(terms, parts, shares, fix, constant=self.constant is not None)
         noise = tuple(entry.grid * entry.std * math.sqrt(facts.sites) for entry in sums)
         program: Descent | Whitened = Descent(
             training_loss=self.training_loss(facts.loss),
@@ -230,40 +242,33 @@ class MaskedDescent:
     def _pairs(self, facts: PublicFacts) -> PairGraph:
         return pair_graph(checks.whole("sites", facts.sites, least=1), self.colluding, self.connectivity)
 
-    def _sums(
-        self, facts: PublicFacts, parts: Sequence[str], shares: Sequence[float], pairs: PairGraph
-    ) -> tuple[SumFacts, ...]:
-        """Each sum with its noise. The bounds on floating-point errors depend on the noise of the moments
-        that are released before."""
-        loss = loss_facts(facts.loss if CLIPPED in parts else self.training_loss(facts.loss))
-        X = facts.data_norm
-        terms = SumTerms(loss, facts.total, facts.largest, facts.dimension, X, facts.sites)
-        largest = {
-            MOMENTS: math.sqrt(2) * X**2,
-            SQUARES: max(X, X**2),
-            GRADIENT: loss.slope_bound * X,
-            WHITENED: math.sqrt(2),
-            CLIPPED: 1.0,
-        }
-        plans: list[SumPlan] = []
-        sums: tuple[SumFacts, ...] = ()
-        for part, share in zip(parts, shares, strict=True):
-            lengths, S, stray = terms.bounds(part, first=len(plans) == 1, before=sums)
-            length = lengths[0] if self.constant is None else lengths[-1]  # a known constant is not released
-            plans.append(SumPlan(part, length, S, stray, largest[part], share))
-            if part in (MOMENTS, WHITENED):
-                sums = self._fix(plans, pairs, facts)
-        return self._fix(plans, pairs, facts)
 
-    def _fix(self, plans: Sequence[SumPlan], pairs: PairGraph, facts: PublicFacts) -> tuple[SumFacts, ...]:
-        return fix_sums(
-            plans,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            pairs=pairs,
-            colluding=self.colluding,
-            places=facts.places,
-        )
+def plan_sums(
+    terms: SumTerms,
+    parts: Sequence[str],
+    shares: Sequence[float],
+    fix: Callable[[Sequence[SumPlan]], tuple[SumFacts, ...]],
+    *,
+    constant: bool = False,
+) -> tuple[SumFacts, ...]:
+    """Each sum with its noise, which `fix` sets. The bounds on floating-point errors depend on the noise of
+    the moments that are released before. `constant` : whether the last column is known and not released."""
+    X = terms.data_norm
+    largest = {
+        MOMENTS: math.sqrt(2) * X**2,
+        SQUARES: max(X, X**2),
+        GRADIENT: terms.loss.slope_bound * X,
+        WHITENED: math.sqrt(2),
+        CLIPPED: 1.0,
+    }
+    plans: list[SumPlan] = []
+    sums: tuple[SumFacts, ...] = ()
+    for part, share in zip(parts, shares, strict=True):
+        lengths, S, stray = terms.bounds(part, first=len(plans) == 1, before=sums)
+        plans.append(SumPlan(part, lengths[-1 if constant else 0], S, stray, largest[part], share))
+        if part in (MOMENTS, WHITENED):
+            sums = fix(plans)
+    return fix(plans)
 
 
 def most_rows(samples: Sequence[int], persons: Persons | None) -> int:

@@ -38,7 +38,7 @@ from ..sums.expression_json import measure, parts_of
 from ..sums.expressions import Expression, Installed
 from ..sums.program import PrivateHalf, ProgramPart, PublicHalf, SumPlan
 from ..sums.several import Joinable
-from ..sums.sum_noise import Integers
+from ..sums.sums import Integers
 
 MOST_STEPS, _MOST_NUMBERS, _WIDEST = 10_000, 10_000_000, 10_000_000
 _MOST_WORK = 1e13  # the most numbers that all steps compute over all units: a run takes hours, not years

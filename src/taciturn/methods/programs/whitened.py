@@ -26,7 +26,7 @@ from ..sums.program import PrivateHalf, PublicHalf
 from . import step_size as rule
 from .coordinates import Coordinates, Strength, WhitenedQuery
 from .descent_losses import exps
-from .whitened_rows import WhitenedShare
+from .descent_rows import WhitenedShare
 
 GRADIENTS = 60
 _RADIUS = 1.25  # the longest step, measured by how far it moves the margins

@@ -27,12 +27,11 @@ from ...privacy.facts import Charge, RunFacts
 from ...privacy.sums import CLIPPED, COUNTS, GRADIENT, MOMENTS, VECTORS, WHITENED, AttemptFacts, SumFacts
 from ...rng import Streams
 from ..base import Audience
-from . import sum_noise
 from .masks import Message
 from .node import noisy_share
 from .pairs import PairGraph
 from .program import PrivateHalf, SumTables
-from .sums import open_sum
+from .sums import MOST_STD, open_sum
 
 _ROUNDED = 1 + 1e-9
 _FACTOR = {GRADIENT: 0.5, VECTORS: 0.5, MOMENTS: math.sqrt(0.5), COUNTS: math.sqrt(0.5)}
@@ -118,7 +117,7 @@ class SumsSite:
             if not share > 0:
                 return None
             std = self._units(sums[k]) / math.sqrt(share * honest) * _ROUNDED
-            if not std <= sum_noise.MOST_STD:
+            if not std <= MOST_STD:
                 return None
             sums[k] = replace(sums[k], std=std)
         scale = sum(self.samples) / sum(self.samples[i] for i in chosen)

@@ -18,11 +18,10 @@ from ...privacy.facts import RoundCharges
 from ...privacy.sums import SumFacts
 from ...rng import Streams
 from ..base import site_metrics
-from . import sum_noise
+from . import sums
 from .masks import Message, PairKeys
 from .program import PrivateHalf, SumTables
-from .sum_noise import Integers
-from .sums import add_mask
+from .sums import Integers, add_mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,4 +83,4 @@ def noisy_share(
     """The share of one site in a sum plus fresh noise, (repeats, length), before any mask."""
     shape = (repeats, facts.length)
     values = np.ascontiguousarray(np.broadcast_to(half.integers(query, facts), shape))
-    return values + sum_noise.draw(streams, facts.std, shape, site=site, t=facts.t)
+    return values + sums.draw(streams, facts.std, shape, site=site, t=facts.t)

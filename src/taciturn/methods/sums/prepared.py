@@ -19,8 +19,7 @@ from .attempt import SumsSite
 from .masks import Message, PairKeys, expand
 from .node import SumsNode
 from .program import SumTables
-from .sum_noise import draw
-from .sums import add_mask, to_integers
+from .sums import add_mask, draw, to_integers
 
 
 @dataclass(frozen=True, eq=False)

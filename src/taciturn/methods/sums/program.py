@@ -25,8 +25,7 @@ from ...privacy.loss_facts import PROGRAM, LossFacts
 from ...privacy.sums import SumFacts
 from .masks import Message
 from .pairs import PairGraph
-from .sum_noise import Integers, checked_std
-from .sums import check_room, grid_for, open_sum
+from .sums import Integers, check_room, checked_std, grid_for, open_sum
 
 _ROOM = 1e-7  # the share of epsilon and delta that is reserved for discrete noise and for rounding errors
 

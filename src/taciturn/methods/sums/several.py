@@ -20,7 +20,7 @@ from ...privacy.sums import SumFacts
 from ..base import UNSAID, Network, RunOptions
 from .prepared import PreparedSums
 from .program import PrivateHalf, ProgramPart, PublicHalf, SumTables, fix_sums, pair_graph
-from .sum_noise import Integers
+from .sums import Integers
 
 
 class Joinable(ABC):
