@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -35,6 +37,17 @@ def test_what_the_reference_documents_is_public() -> None:
     for room, module in (("data.", tt.data), ("report.", tt.report)):
         inside = [name.removeprefix(room) for name in names if name.startswith(room)]
         assert not set(inside) - set(module.__all__)
+
+
+@pytest.mark.parametrize("module", [tt, tt.data], ids=lambda module: module.__name__)
+def test_type_checkers_see_every_public_name_in_its_module(module) -> None:
+    """The imports for type checkers name the same modules as the table of the imports at run time."""
+    block = next(node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.If))
+    homes = {alias.asname: node for node in block.body for alias in node.names}
+    assert sorted(homes) == module.__all__
+    for name, node in homes.items():
+        home = importlib.import_module("." * node.level + (node.module or ""), module.__name__)
+        assert getattr(home, name) is getattr(module, name)
 
 
 def test_errors_are_a_module_of_the_top_level() -> None:

@@ -101,7 +101,9 @@ def recorded(X: Array, y: Array, *, rounds: int) -> tuple[tt.Problem, list[list[
 def _recording(hands: list[tuple[Array, Array]]) -> Iterator[list[Task]]:
     tasks: list[Task] = []
 
-    def watched(objective: Objective, curvature: float, linear: Array, start: Array, *rest: object) -> Solution:
+    def watched(
+        objective: Objective, curvature: float, linear: Array, start: Array, *rest: object
+    ) -> Solution:
         solution = minimise_general(objective, curvature, linear, start, *rest)
         X, y = hands[len(tasks) % SITES]
         tasks.append(Task(objective, curvature, linear, start, solution=solution, X=X, y=y))

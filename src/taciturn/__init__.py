@@ -11,123 +11,69 @@ from typing import TYPE_CHECKING, Any
 from .core.ancestors import remember_ancestors as _remember_ancestors
 from .core.versions import VERSION
 
-if TYPE_CHECKING:
-    from . import data, report
-    from .auditing.audit import audit
-    from .core import errors
-    from .estimators import (
-        EffectCurve,
-        PrivateAdditiveClassifier,
-        PrivateAdditiveRegressor,
-        PrivateHuberRegressor,
-        PrivateLinearSVC,
-        PrivateLogisticRegression,
-        load_model,
-        save_model,
-    )
-    from .graph import Graph
-    from .jobs.train_job import train_job
-    from .methods.admm.perturbations import (
-        ADMM,
-        MADMM,
-        DualPerturbation,
-        PenaltyPerturbation,
-        PrimalPerturbation,
-    )
-    from .methods.own_method import OwnMethod
-    from .methods.programs.masked_descent import MaskedDescent
-    from .methods.programs.own_program import Program, Query, Step
-    from .methods.run import Run
-    from .methods.sums import expressions
-    from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge, Squared
-    from .objective.softmax import SoftmaxProblem
-    from .planning.plan import plan
-    from .privacy.certificate.certificate import Certificate
-    from .privacy.facts import SiteBudget
-    from .privacy.ledger.budget import Budget
-    from .privacy.ledger.disk import SqliteLedger
-    from .privacy.noise import GaussianNoise, NormNoise
-    from .privacy.stated_cost import StatedCost
-    from .questions.shipped.correlations import PrivateCorrelations
-    from .questions.shipped.description import PrivateDescription
-    from .questions.shipped.own import ProgramResult
-    from .questions.shipped.score import PrivateScore
-    from .questions.shipped.survival_curves import PrivateSurvival
-    from .runtime.simulate import simulate
-    from .runtime.train import train
-    from .schedules import Constant, Geometric, Table
-    from .statistics.descriptions import private_description
-    from .statistics.glm import PrivateGLM
-    from .statistics.purity import check_purity
-    from .statistics.run_program import run_program
-    from .statistics.scores import private_score
-    from .statistics.survival import private_correlations, private_survival
-    from .statistics.table_check import TableCheck, check
+if TYPE_CHECKING:  # `as` tells type checkers that the name is public
+    from . import data as data
+    from . import report as report
+    from .auditing.audit import audit as audit
+    from .core import errors as errors
+    from .estimators import EffectCurve as EffectCurve
+    from .estimators import PrivateAdditiveClassifier as PrivateAdditiveClassifier
+    from .estimators import PrivateAdditiveRegressor as PrivateAdditiveRegressor
+    from .estimators import PrivateHuberRegressor as PrivateHuberRegressor
+    from .estimators import PrivateLinearSVC as PrivateLinearSVC
+    from .estimators import PrivateLogisticRegression as PrivateLogisticRegression
+    from .estimators import load_model as load_model
+    from .estimators import save_model as save_model
+    from .graph import Graph as Graph
+    from .jobs.train_job import train_job as train_job
+    from .methods.admm.perturbations import ADMM as ADMM
+    from .methods.admm.perturbations import MADMM as MADMM
+    from .methods.admm.perturbations import DualPerturbation as DualPerturbation
+    from .methods.admm.perturbations import PenaltyPerturbation as PenaltyPerturbation
+    from .methods.admm.perturbations import PrimalPerturbation as PrimalPerturbation
+    from .methods.own_method import OwnMethod as OwnMethod
+    from .methods.programs.masked_descent import MaskedDescent as MaskedDescent
+    from .methods.programs.own_program import Program as Program
+    from .methods.programs.own_program import Query as Query
+    from .methods.programs.own_program import Step as Step
+    from .methods.run import Run as Run
+    from .methods.sums import expressions as expressions
+    from .objective import L2 as L2
+    from .objective import LogCosh as LogCosh
+    from .objective import Logistic as Logistic
+    from .objective import Problem as Problem
+    from .objective import SmoothHinge as SmoothHinge
+    from .objective import Squared as Squared
+    from .objective.softmax import SoftmaxProblem as SoftmaxProblem
+    from .planning.plan import plan as plan
+    from .privacy.certificate.certificate import Certificate as Certificate
+    from .privacy.facts import SiteBudget as SiteBudget
+    from .privacy.ledger.budget import Budget as Budget
+    from .privacy.ledger.disk import SqliteLedger as SqliteLedger
+    from .privacy.noise import GaussianNoise as GaussianNoise
+    from .privacy.noise import NormNoise as NormNoise
+    from .privacy.stated_cost import StatedCost as StatedCost
+    from .questions.shipped.correlations import PrivateCorrelations as PrivateCorrelations
+    from .questions.shipped.description import PrivateDescription as PrivateDescription
+    from .questions.shipped.own import ProgramResult as ProgramResult
+    from .questions.shipped.score import PrivateScore as PrivateScore
+    from .questions.shipped.survival_curves import PrivateSurvival as PrivateSurvival
+    from .runtime.simulate import simulate as simulate
+    from .runtime.train import train as train
+    from .schedules import Constant as Constant
+    from .schedules import Geometric as Geometric
+    from .schedules import Table as Table
+    from .statistics.descriptions import private_description as private_description
+    from .statistics.glm import PrivateGLM as PrivateGLM
+    from .statistics.purity import check_purity as check_purity
+    from .statistics.run_program import run_program as run_program
+    from .statistics.scores import private_score as private_score
+    from .statistics.survival import private_correlations as private_correlations
+    from .statistics.survival import private_survival as private_survival
+    from .statistics.table_check import TableCheck as TableCheck
+    from .statistics.table_check import check as check
 
 __version__ = VERSION
-
-__all__ = [
-    "ADMM",
-    "L2",
-    "MADMM",
-    "Budget",
-    "Certificate",
-    "Constant",
-    "DualPerturbation",
-    "EffectCurve",
-    "GaussianNoise",
-    "Geometric",
-    "Graph",
-    "LogCosh",
-    "Logistic",
-    "MaskedDescent",
-    "NormNoise",
-    "OwnMethod",
-    "PenaltyPerturbation",
-    "PrimalPerturbation",
-    "PrivateAdditiveClassifier",
-    "PrivateAdditiveRegressor",
-    "PrivateCorrelations",
-    "PrivateDescription",
-    "PrivateGLM",
-    "PrivateHuberRegressor",
-    "PrivateLinearSVC",
-    "PrivateLogisticRegression",
-    "PrivateScore",
-    "PrivateSurvival",
-    "Problem",
-    "Program",
-    "ProgramResult",
-    "Query",
-    "Run",
-    "SiteBudget",
-    "SmoothHinge",
-    "SoftmaxProblem",
-    "SqliteLedger",
-    "Squared",
-    "StatedCost",
-    "Step",
-    "Table",
-    "TableCheck",
-    "audit",
-    "check",
-    "check_purity",
-    "data",
-    "errors",
-    "expressions",
-    "load_model",
-    "plan",
-    "private_correlations",
-    "private_description",
-    "private_score",
-    "private_survival",
-    "report",
-    "run_program",
-    "save_model",
-    "simulate",
-    "train",
-    "train_job",
-]
 
 _MODULES = {
     "data": ".data",
@@ -172,6 +118,7 @@ _HOMES = {
     "statistics.table_check": "TableCheck check",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted([*_MODULES, *_HOME])
 _remember_ancestors()
 
 

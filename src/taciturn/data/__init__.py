@@ -3,36 +3,23 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from .datasets.adult import load_adult
-    from .datasets.credit import load_credit
-    from .datasets.dataset import Dataset
-    from .datasets.support import load_support
-    from .features.feature_map import FeatureMap
-    from .tables.clipping import RowClipper
-    from .tables.column_types import Boolean, Category, Date, Number
-    from .tables.dealing import deal, deal_by, deal_evenly, deal_unevenly
-    from .tables.encoder import BoundedEncoder
-    from .tables.schema import Schema
-
-__all__ = [
-    "Boolean",
-    "BoundedEncoder",
-    "Category",
-    "Dataset",
-    "Date",
-    "FeatureMap",
-    "Number",
-    "RowClipper",
-    "Schema",
-    "deal",
-    "deal_by",
-    "deal_evenly",
-    "deal_unevenly",
-    "load_adult",
-    "load_credit",
-    "load_support",
-]
+if TYPE_CHECKING:  # `as` tells type checkers that the name is public
+    from .datasets.adult import load_adult as load_adult
+    from .datasets.credit import load_credit as load_credit
+    from .datasets.dataset import Dataset as Dataset
+    from .datasets.support import load_support as load_support
+    from .features.feature_map import FeatureMap as FeatureMap
+    from .tables.clipping import RowClipper as RowClipper
+    from .tables.column_types import Boolean as Boolean
+    from .tables.column_types import Category as Category
+    from .tables.column_types import Date as Date
+    from .tables.column_types import Number as Number
+    from .tables.dealing import deal as deal
+    from .tables.dealing import deal_by as deal_by
+    from .tables.dealing import deal_evenly as deal_evenly
+    from .tables.dealing import deal_unevenly as deal_unevenly
+    from .tables.encoder import BoundedEncoder as BoundedEncoder
+    from .tables.schema import Schema as Schema
 
 _HOMES = {
     "datasets.adult": "load_adult",
@@ -47,6 +34,7 @@ _HOMES = {
     "tables.schema": "Schema",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
@@ -58,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__
