@@ -10,6 +10,7 @@ so the check finds a wrong derivative, with no tolerance except for rounding err
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,8 @@ def check_loss(loss: Loss) -> None:
     _require("loss", np.abs(slope) <= s1 * (1 + _ROUND), z, f"|slope(z)| <= slope_bound = {s1:g}")
     _check_derivatives("loss", z, value, slope, curvature, c1)
     _require("loss", value >= 0, z, "value(z) >= 0")
-    _remember(loss)
+    with suppress(TypeError):
+        _passed.add(loss)
 
 
 def check_regularizer(regularizer: Regularizer) -> None:
@@ -68,7 +70,8 @@ def check_regularizer(regularizer: Regularizer) -> None:
     pair = np.stack([f[:-1], f[1:]], axis=1)
     together = np.abs(regularizer.value(pair) - (value[:-1] + value[1:]))
     _require(what, together <= _ROUND * _pairwise(value), f[:-1], "a sum over coordinates")
-    _remember(regularizer)
+    with suppress(TypeError):
+        _passed.add(regularizer)
 
 
 def _check_derivatives(
@@ -131,10 +134,3 @@ def _known(part: object) -> bool:
         return part in _passed
     except TypeError:  # the object cannot be hashed, so it is checked at each use
         return False
-
-
-def _remember(part: object) -> None:
-    try:
-        _passed.add(part)
-    except TypeError:
-        return

@@ -50,11 +50,6 @@ class ManySites:
         return made
 
     @property
-    def compiled(self) -> bool:
-        """Whether compiled kernels solve all sites."""
-        return len(self._others) == 0
-
-    @property
     def strong(self) -> Array:
         """The strong convexity constant (rho/N) of each site's objective, (sites,)."""
         return np.array([objective.strong for objective in self.objectives])
