@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import checks
+from ..core.errors import ParameterError
 from ..core.types import Array
 from ..graph import Graph
 from ..objective.persons import Persons
@@ -143,6 +144,12 @@ class RunOptions:
         for name in ("strict", "idealised"):
             if getattr(self, name) is not None:
                 checks.flag(name, getattr(self, name))
+
+    def refuse(self, *names: str, of: str) -> None:
+        """Raise if one of these options is given: it would have no effect on a run `of` this method."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise ParameterError(f"`{name}` must be left out for {of}; got {getattr(self, name)}.")
 
 
 class UnreadRowsError(LookupError):

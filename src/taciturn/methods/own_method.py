@@ -44,11 +44,7 @@ class OwnMethod(ABC):
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedOwn:
         """Prepare a run of this method over a network."""
-        for name in ("tol", "start", "strict", "idealised"):
-            if getattr(options, name) is not None:
-                raise ParameterError(
-                    f"`{name}` must be left out for your own method; got {getattr(options, name)}."
-                )
+        options.refuse("tol", "start", "strict", "idealised", of="your own method")
         if not isinstance(self.cost, StatedCost):
             raise ParameterError(
                 f"`cost` must be a StatedCost, the cost of one round for any one record; got "
@@ -86,8 +82,7 @@ class OwnNode:
         """(sites, repeats, d): the message of each site in each repeat."""
         t, sent = state.t + 1, np.empty(state.sent.shape)
         for i, r in np.ndindex(sent.shape[:2]):
-            site = int(self.sites[i])
-            generator = self.streams.generator(repeat=r, site=site, purpose="noise", t=t)
+            generator = self.streams.generator(repeat=r, site=int(self.sites[i]), purpose="noise", t=t)
             own, heard = state.sent[i, r].copy(), state.heard[i, r] / self.degrees[i]
             found = np.asarray(self.method.message(self.objectives[i], own, heard, t, generator))
             if found.shape != own.shape:
@@ -153,5 +148,4 @@ class PreparedOwn(PreparedMethod):
 
 
 def _charges(sites: NDArray[np.int64], t: int) -> RoundCharges:
-    ones = np.ones(len(sites))
-    return RoundCharges(t, sites, ones, ones, None)
+    return RoundCharges(t, sites, np.ones(len(sites)), np.ones(len(sites)), None)

@@ -1,7 +1,4 @@
-"""A prepared run of the paper's methods: its tables, the accountant's facts, and its nodes.
-
-Every schedule is fixed in advance, so that all charges are known before the first round.
-"""
+"""A prepared run of the paper's methods: its tables, the accountant's facts, and its nodes."""
 
 from __future__ import annotations
 

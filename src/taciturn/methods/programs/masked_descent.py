@@ -125,12 +125,7 @@ class MaskedDescent:
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedSums:
         """Prepare a run of this method over a network. There is no solver, so solver options are refused."""
-        for name in ("tol", "strict", "idealised"):
-            if getattr(options, name) is not None:
-                raise ParameterError(
-                    f"`{name}` must be left out for MaskedDescent, which has no solver; "
-                    f"got {getattr(options, name)}."
-                )
+        options.refuse("tol", "strict", "idealised", of="MaskedDescent, which has no solver")
         if options.start not in (None, "zeros"):
             raise ParameterError(f"`start` must be 'zeros' for MaskedDescent; got {options.start!r}.")
         if type(network.regularizer) is not L2:

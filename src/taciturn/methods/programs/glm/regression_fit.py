@@ -90,8 +90,9 @@ def fit_regression(program: Regression, state: RegressionState, units: int) -> R
         shortfall, reason = 2.0, "too many residuals are clipped"
     elif program.family == "poisson" and spread > inside * _MOST_SPREAD + 3.0 * used[-1].side:
         shortfall, reason = 0.0, "the counts vary more than a Poisson regression allows"
-    f = state.origin + state.W @ (u + D)
-    return RegressionFit(f, sampling, privacy, shortfall, weakest, reason, counted)
+    return RegressionFit(
+        state.origin + state.W @ (u + D), sampling, privacy, shortfall, weakest, reason, counted
+    )
 
 
 def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ...]:
@@ -146,6 +147,5 @@ def _between(V: Array, most: Array, largest: float) -> Array:
     kept = np.maximum(levels, 1e-12 * max(float(levels[-1]), 1e-12))
     root, back = vectors * np.sqrt(kept), vectors / np.sqrt(kept)
     inner, turn = np.linalg.eigh(back.T @ V @ back)
-    bounded = np.clip(inner, _LEAST_SAMPLING, largest)
     half = root @ turn
-    return np.asarray((half * bounded) @ half.T)
+    return np.asarray((half * np.clip(inner, _LEAST_SAMPLING, largest)) @ half.T)
