@@ -16,7 +16,6 @@ from taciturn import GaussianNoise, NormNoise, PenaltyPerturbation
 from taciturn.auditing import observer
 from taciturn.auditing.audit import AuditResult, audit, default_cases
 from taciturn.auditing.cases import (
-    Case,
     bend_case,
     covered_case,
     dual_case,
@@ -25,6 +24,7 @@ from taciturn.auditing.cases import (
     outputs_case,
     primal_case,
 )
+from taciturn.auditing.observer import Case
 from taciturn.methods.admm.node import Node, NodeState
 from taciturn.methods.admm.release_noise import RoundNoise
 from taciturn.methods.loop import Loop, Send, Store

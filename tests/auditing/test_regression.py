@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from taciturn.auditing.audit import audit
-from taciturn.auditing.masked_audit import _clean, _path
-from taciturn.auditing.regression_audit import regression_case
+from taciturn.auditing.masked_audit import _clean, _path, regression_case
 from taciturn.methods.programs import own_program
 from taciturn.methods.programs.glm import regression
 from taciturn.privacy.ledger.memory import MemoryLedger

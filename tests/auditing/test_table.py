@@ -10,7 +10,7 @@ import pytest
 from taciturn.auditing.audit import audit, default_cases, markdown
 from taciturn.auditing.cases import fine_case, gaussian_case, norm_case
 from taciturn.auditing.counting import measure_mu
-from taciturn.auditing.regression_audit import regression_case
+from taciturn.auditing.masked_audit import regression_case
 
 CLOSE = 1.15  # a certificate of Gaussian noise above so many times what was measured is too loose
 

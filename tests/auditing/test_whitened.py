@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from taciturn.auditing import whitened_audit
+from taciturn.auditing import observer
 from taciturn.auditing.audit import audit
-from taciturn.auditing.whitened_audit import moments_case, whitened_penalty_case
+from taciturn.auditing.cases import moments_case, whitened_penalty_case
 from taciturn.core.errors import CertificateError
 from taciturn.methods.sums import sums
 from taciturn.privacy import costs
@@ -26,7 +26,7 @@ def test_an_observer_nearly_reaches_the_certificate_and_never_passes_it(case):
 
 
 def test_rows_clipped_at_twice_the_norm_are_caught(monkeypatch):
-    whole = whitened_audit.whitened_objective
+    whole = observer.whitened_objective
 
     def doubled(objective, at):
         made = whole(objective, at)
@@ -34,7 +34,7 @@ def test_rows_clipped_at_twice_the_norm_are_caught(monkeypatch):
         made.hold(parts)
         return made
 
-    monkeypatch.setattr(whitened_audit, "whitened_objective", doubled)
+    monkeypatch.setattr(observer, "whitened_objective", doubled)
     result = found(whitened_penalty_case())
     assert result.measured.epsilon > 1.5 * result.certified
 

@@ -16,8 +16,8 @@ from taciturn import (
 )
 from taciturn.auditing import observer
 from taciturn.auditing.audit import OneStream
-from taciturn.auditing.cases import SITES, Case
 from taciturn.auditing.counting import MeanRatio, mean_ratio
+from taciturn.auditing.observer import SITES, Case
 from taciturn.objective import LocalObjective, Loss
 
 RUNS = 12_000

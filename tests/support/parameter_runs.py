@@ -15,7 +15,7 @@ import taciturn as tt
 from support.parameter_questions import ask_curves
 from support.parameters import BAR, Change, Entry, Fresh, Made, look_at
 from support.problems import make_sites
-from taciturn.auditing.cases import Case
+from taciturn.auditing.observer import Case
 from taciturn.core.errors import BudgetExceeded, ParameterError
 
 SPEED = "changes how long it takes and not what comes out: tests/runtime/test_local.py"

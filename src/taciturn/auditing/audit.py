@@ -17,18 +17,15 @@ import numpy as np
 from ..core import checks
 from ..core.formatting import format_at_least, format_cost, format_delta
 from ..core.progress import progress as shown
-from ..core.types import Array
 from ..objective.solver.threads import one_blas_thread
 from ..privacy.accounting.gaussian import gaussian_mu
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.ledger.memory import MemoryLedger
 from ..rng import Purpose, SecureStreams, SeededStreams, Streams
-from .cases import Case, admm_cases
+from .cases import admm_cases, moments_case, whitened_penalty_case
 from .counting import MeanRatio, Measurement, mean_ratio, measure, measure_mu
-from .masked_audit import SumsCase, masked_case, masked_scores, whitened_case
-from .observer import Charging, clean_path, log_density, matched_filter, transcript
-from .regression_audit import regression_case
-from .whitened_audit import later_rounds, moments_case, whitened_penalty_case
+from .masked_audit import SumsCase, masked_case, regression_case, whitened_case
+from .observer import Case
 
 _LARGE = 700.0  # exp of a larger number overflows
 
@@ -217,11 +214,7 @@ def audit_case(
     """
     runs *= case.more
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
-    log_ratios: Array | None = None
-    if isinstance(case, SumsCase):
-        scores = masked_scores(case, runs, streams, ledger)
-    else:
-        scores, log_ratios = _observe(case, runs, streams, ledger)
+    scores, log_ratios = case.observe(runs, streams, ledger)
     certificate = Certificate.from_ledger(ledger, case.delta)
     ratio = None
     if log_ratios is not None:
@@ -239,31 +232,6 @@ def audit_case(
         mu=measure_mu(scores, confidence=confidence) if gaussian else None,
         certified_mu=float(gaussian_mu(certified, case.delta)) if gaussian else None,
     )
-
-
-def _observe(
-    case: Case, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger
-) -> tuple[dict[str, tuple[Array, Array]], Array | None]:
-    """(scores on the old and the new data, ln p_old / p_new as (2, runs), or None if it is not exact)."""
-    charge: Charging | None
-    charge, before = later_rounds(case, runs, streams, ledger)
-    lean, log_ratios = np.zeros_like(before), np.zeros_like(before)
-    transcripts = []
-    for label in case.labels:  # one problem per class in one-vs-rest, each with its own noise
-        old, new = case.objective(case.old, label), case.objective(case.new, label)
-        released = transcript(case, old, runs, streams[0], charge), transcript(case, new, runs, streams[1])
-        charge = None  # the first charge covers all outputs
-        paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
-        log_ratios += [log_density(case, old, part) - log_density(case, new, part) for part in released]
-        lean += [matched_filter(case, part, *paths) for part in released]
-        transcripts.append(released)
-    lean, log_ratios = lean + before, log_ratios + before
-    seen = [np.concatenate(parts, axis=-1) for parts in zip(*transcripts, strict=True)]
-    scores = {"likelihood ratio": (log_ratios[0], log_ratios[1]), "clean path": (lean[0], lean[1])}
-    scores |= {name: (score(seen[0]), score(seen[1])) for name, score in case.scores.items()}
-    tables = case.tables()
-    exact = tables.output_noise is None and tables.grid is None and tables.clip is None
-    return scores, log_ratios if exact else None
 
 
 _HEAD = (

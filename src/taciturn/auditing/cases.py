@@ -1,111 +1,19 @@
-"""Worst cases for an audit: two neighbouring data sets at one site, and a neighbour who is the attacker.
-
-The two data sets differ in one record. The site's only neighbour, the observer, knows all other records and
-chooses its own messages. All other records are x = 0, like an invalid row. They add no curvature, so the
-replaced record has the largest effect.
-"""
+"""Worst cases for an audit of ADMM: in most of them the certified bound is nearly tight."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..core.errors import ParameterError
-from ..core.types import Array
 from ..methods.admm.perturbations import DualPerturbation, Method, PenaltyPerturbation, PrimalPerturbation
-from ..methods.admm.prepared import PreparedADMM
-from ..methods.admm.tables import Tables
-from ..methods.base import Network
-from ..objective.local import LocalObjective
-from ..objective.losses import Logistic, Loss, SmoothHinge
-from ..privacy.facts import RunFacts, SiteFacts
+from ..objective.losses import SmoothHinge
 from ..privacy.noise import GaussianNoise, NormNoise
+from .observer import Case, WhitenedCase
 
-Score = Callable[[Array], Array]
-SITES = 2  # the site and the observer
 _ETA, _B = 2.5, 10
 _D = 1.0 / (_ETA * _B)  # how far the noise moves at penalty _ETA if one of _B records changes its sign
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One site's run on either of two neighbouring data sets, and the messages of the observer.
-
-    old, new : the record in the old data set, and the record that replaces it in the new data set; each has
-        norm at most 1.
-    labels : the label of the record, in both data sets, in each of the K problems of one-vs-rest.
-    samples : B, the number of records; the other B - 1 records are 0.
-    messages : the messages of the neighbour, t = 0 .. rounds, (rounds + 1, d); zeros by default.
-    delta : the delta at which epsilon is compared.
-    scores : additional scores that the observer tries: functions of a transcript (rounds, runs, K d). A
-        larger score means that the old data are more likely.
-    """
-
-    name: str
-    about: str
-    method: Method
-    old: Sequence[float]
-    new: Sequence[float]
-    rounds: int
-    samples: int
-    loss: Loss = field(default_factory=Logistic)
-    C: float = 1.0
-    regularization: float = 1e-6
-    messages: Array | None = None
-    delta: float = 0.01
-    tol: float = 1e-8
-    scores: Mapping[str, Score] = field(default_factory=dict)
-    labels: tuple[float, ...] = (1.0,)
-    integers: bool = False
-    more: int = 1  # the factor on the number of runs
-
-    def __post_init__(self) -> None:
-        if len(self.old) != len(self.new):
-            raise ParameterError(
-                f"`new` must have as many entries as `old`, {len(self.old)}; got {len(self.new)}."
-            )
-
-    @property
-    def dimension(self) -> int:
-        return len(self.old)
-
-    @property
-    def problem(self) -> dict[str, Any]:
-        """The objective without the rows."""
-        return {"loss": self.loss, "C": self.C, "regularization": self.regularization}
-
-    def tables(self) -> Tables:
-        """The numbers of the site in every round, such as eta and the scale of the noise."""
-        return self.method.tables(SITES, self.rounds).site(0)
-
-    def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
-        """The objective of the site with this record."""
-        X, y = np.zeros((self.samples, self.dimension)), np.ones(self.samples)
-        X[0], y[0] = record, label
-        return LocalObjective(X, y, **self.problem, sites=SITES)
-
-    def heard(self) -> Array:
-        """What the site hears: the messages of the neighbour, (rounds + 1, d)."""
-        if self.messages is None:
-            return np.zeros((self.rounds + 1, self.dimension))
-        return np.asarray(self.messages, dtype=np.float64)
-
-    def run_facts(self) -> RunFacts:
-        """The facts that the accountant needs about the run."""
-        known: Any = {"total": SITES, "dimension": self.dimension, **self.problem}
-        network = Network.without_rows([self.samples], [1], **known)
-        prepared = PreparedADMM(network, self.tables(), self.tol, "audited")
-        where = "folders" if self.integers else ""
-        return prepared.run_facts(simulated=not self.integers, where=where, outputs=len(self.labels))
-
-    def site_facts(self) -> SiteFacts:
-        """The facts that the accountant needs about the site."""
-        theta = tuple(self.tables().theta.tolist())
-        return SiteFacts(site=0, samples=self.samples, degree=1, dual_step=theta)
 
 
 def admm_cases() -> tuple[Case, ...]:
@@ -203,6 +111,20 @@ def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Ca
     return _opposite("primal, Gaussian", method, rounds)
 
 
+def whitened_penalty_case(shift: float = 1.65, delta: float = 0.2) -> Case:
+    """Opposite records have the same moments, so only the ADMM rounds reveal which record was used."""
+    more: Any = {"about": "opposite records, clipped rows", "delta": delta, "whiten": 0.1}
+    name = "penalty, Gaussian, whitened"
+    return _opposite(name, _penalty(_gaussian(2, shift)), 2, kind=WhitenedCase, **more)
+
+
+def moments_case(mu: float = 1.65, delta: float = 0.2) -> Case:
+    """Orthogonal records: the moments reveal nearly everything, the ADMM rounds hardly anything."""
+    more: Any = {"about": "orthogonal records, moments of the rows", "delta": delta, "whiten": mu}
+    more |= {"kind": WhitenedCase, "old": (1.0, 0.0), "new": (0.0, 1.0)}
+    return _opposite("penalty, moments of the rows", _penalty(_gaussian(2, 0.1)), 2, **more)
+
+
 def _gaussian(releases: int, shift: float) -> GaussianNoise:
     """Noise of such a size that the releases together move by `shift` standard deviations of it."""
     return GaussianNoise(std=_D * math.sqrt(releases) / shift)
@@ -212,7 +134,9 @@ def _penalty(noise: NormNoise | GaussianNoise, **more: Any) -> PenaltyPerturbati
     return PenaltyPerturbation(_ETA, _ETA / 2, noise, **more)
 
 
-def _opposite(name: str, method: Method, rounds: int, **more: Any) -> Case:
+def _opposite(name: str, method: Method, rounds: int, *, kind: type[Case] = Case, **more: Any) -> Case:
     """One record and its opposite, both on the straight part of the hinge, so that the slopes differ most."""
-    usual: Any = {"about": "opposite records, smooth hinge", "samples": _B, "loss": SmoothHinge(0.5)}
-    return Case(name=name, method=method, old=(1.0,), new=(-1.0,), rounds=rounds, **(usual | more))
+    usual: Any = {"about": "opposite records, smooth hinge", "old": (1.0,), "new": (-1.0,)}
+    return kind(
+        name=name, method=method, rounds=rounds, **{**usual, "samples": _B, "loss": SmoothHinge(0.5), **more}
+    )

@@ -8,6 +8,7 @@ real node computes every honest message, with its share, grid, noise, masks and 
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
@@ -17,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.types import Array
+from ..graph import Graph
 from ..methods.base import Network
 from ..methods.loop import Store, loop, stored
+from ..methods.programs.glm.regression import HESSIAN, MEAT, MOMENTS, OUTCOME, Regression
 from ..methods.programs.masked_descent import MaskedDescent, PublicFacts
-from ..methods.sums.masks import Message, PairKeys
+from ..methods.programs.own_program import OwnProgram, ProgramTable, UnitRows
+from ..methods.sums.masks import Message
 from ..methods.sums.node import SumsNode
 from ..methods.sums.prepared import PreparedSums, process_keys
 from ..methods.sums.program import PrivateHalf, SumTables
@@ -28,10 +32,11 @@ from ..methods.sums.sums import add_up
 from ..objective.local import LocalObjective
 from ..objective.losses import Logistic, Loss, SmoothHinge
 from ..privacy.facts import RunFacts, SiteFacts
-from ..privacy.ledger.memory import MemoryLedger
+from ..privacy.ledger.memory import Ledger
 from ..rng import Streams
 
 _REGULARIZATION = 1e-3
+_Y = 0.999  # the outcome of the record of a regression: its residual is just below the clipping bound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +86,32 @@ class SumsCase(ABC):
         half: PrivateHalf = tables.program.private_half(self.rows(site, record), sum(self.samples))
         return half
 
+    def observe(
+        self, runs: int, streams: tuple[Streams, Streams], ledger: Ledger | None = None
+    ) -> tuple[dict[str, tuple[Array, Array]], None]:
+        """Each score in the runs on the old and on the new data; None, because no density is exact.
+
+        `ledger` records each charge of site 0 once.
+        """
+        tables = self.tables()
+        path = _path(self, tables)
+        old = _seen(self, self.old, runs, streams[0], path, ledger)
+        new = _seen(self, self.new, runs, streams[1], path, None)
+        moved, middle = _clean(self, tables, path)
+
+        def log_ratio(opened: list[NDArray[np.int64]]) -> Array:
+            """ln p_old / p_new of the honest sums, (runs,)."""
+            rounds = zip(tables.sums, opened, moved, middle, strict=True)
+            each = [(seen - mid) @ move / (self.honest * facts.std**2) for facts, seen, move, mid in rounds]
+            return np.asarray(np.sum(each, axis=0))
+
+        scores = {"honest sums": (log_ratio(old.opened), log_ratio(new.opened))}
+        if len(moved[-2]) == len(moved[-1]):
+            lean = np.sign(moved[-2] - moved[-1]).sum()
+            last = [(part.sent[-2] - part.sent[-1]).view(np.int64).sum(axis=1) for part in (old, new)]
+            scores["one site's messages"] = lean * last[0].astype(float), lean * last[1].astype(float)
+        return scores, None
+
     def run_facts(self) -> RunFacts:
         """The facts that the accountant needs about the run."""
         return self.prepared().run_facts(simulated=True)
@@ -123,6 +154,66 @@ class MaskedCase(SumsCase):
         return np.full((runs, facts.length), value, dtype=np.int64).view(np.uint64)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RegressionCase(SumsCase):
+    """All sixteen sums of a linear regression on one column, of three uneven sites.
+
+    A colluding site chooses every total so that one record has the largest effect on the real program. The
+    totals determine the coordinates and the bound at which residuals are clipped; the model stays at 0. Both
+    records then have the largest norm b of a row, residuals +1 and -1 at the clipping bound, and an angle
+    with this cosine, c. Replacing one record by the other moves the sums:
+
+        score      moves by b sqrt(2 + 2c), certified: 2 b sqrt(1.12); it moves most at c = 1
+        matrices   move by sqrt(2 - 2c^2), certified: sqrt 2; they move most at c = 0
+
+    No pair of records is the worst for score and matrices alike. The largest mu for any c is 0.85 of the
+    certified mu.
+
+    cosine : the cosine between the two records, in the coordinates that the colluding site chooses.
+    """
+
+    samples: tuple[int, ...] = (200, 900, 400)
+    rounds: int = 16
+    cosine: float = 0.37
+    epsilon: float = 2.0
+    delta: float = 0.2
+    colluding: int = 1
+
+    def prepared(self) -> PreparedSums:
+        rows = [UnitRows(np.zeros((1, 3))) for _ in self.samples]
+        network = Network.of(ProgramTable(rows, np.array(self.samples), 3), Graph.complete(len(self.samples)))
+        method = OwnProgram(Regression("gaussian", 2, 1), self.epsilon, self.delta, self.colluding, columns=3)
+        return method.prepare(network)
+
+    def rows(self, site: int, record: float) -> UnitRows:
+        """The rows of a site. All cells are missing, except for the record of site 0."""
+        X = np.full((1, 3), np.nan)
+        if site == 0:
+            X[0] = record / math.sqrt(2.0), 1.0 / math.sqrt(2.0), record * _Y
+        return UnitRows(X)
+
+    def total(self, tables: SumTables, t: int, runs: int) -> Message:
+        step, facts = tables.program.plan[t - 1], tables.sums[t - 1]
+        values = self._wanted(step.name.split()[0], t, facts.length) / step.bound
+        whole = np.rint(values / facts.grid).astype(np.int64)
+        return np.tile(whole, (runs, 1)).view(np.uint64)
+
+    def _wanted(self, kind: str, t: int, length: int) -> Array:
+        """The total that the colluding site chooses.
+
+        Moments give the cosine, residuals are at the clipping bound, and the score is 0.
+        """
+        values = np.zeros(length)
+        if kind == OUTCOME:
+            values[[12, 27]] = 0.5  # a spread of 0.375: residuals are clipped at 1
+        elif kind == MOMENTS:
+            first = [1.0 / (3.125 * (1.0 - self.cosine)), 0.0, 1.0 / (3.125 * (1.0 + self.cosine))]
+            values[:] = first if t == 1 else [0.32, 0.0, 0.3201]  # later totals change nothing
+        elif kind not in (HESSIAN, MEAT):
+            values[-3:] = 0.2
+        return values
+
+
 class _Seen(NamedTuple):
     """What the colluders learn in every round: the honest sum and the message of site 0, (runs, length)."""
 
@@ -156,22 +247,12 @@ def whitened_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
     )
 
 
-def masked_scores(
-    case: SumsCase, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger | None = None
-) -> dict[str, tuple[Array, Array]]:
-    """Each score in the runs on the old and on the new data. `ledger` records each charge of site 0 once."""
-    tables = case.tables()
-    path = _path(case, tables)
-    old = _seen(case, case.old, runs, streams[0], path, ledger)
-    new = _seen(case, case.new, runs, streams[1], path, None)
-    moved, middle = _clean(case, tables, path)
-    sums = [_likelihood(case, tables, part.opened, moved, middle) for part in (old, new)]
-    scores = {"honest sums": (sums[0], sums[1])}
-    if len(moved[-2]) == len(moved[-1]):
-        lean = np.sign(moved[-2] - moved[-1]).sum()
-        bare = [lean * _difference(part.sent) for part in (old, new)]
-        scores["one site's messages"] = bare[0], bare[1]
-    return scores
+def regression_case() -> RegressionCase:
+    """The case with all sums of one regression and the pair of records that gives the largest mu."""
+    return RegressionCase(
+        name="regression, one colluder",
+        about="opposite residuals, all sixteen sums, three uneven sites, a colluder who chooses every total",
+    )
 
 
 def _path(case: SumsCase, tables: SumTables) -> list[Any]:
@@ -188,7 +269,7 @@ def _seen(
     runs: int,
     streams: Streams,
     path: list[Any],
-    ledger: MemoryLedger | None,
+    ledger: Ledger | None,
 ) -> _Seen:
     """What the colluders see in all rounds of many runs at once."""
     tables, root = case.tables(), os.urandom(32)
@@ -209,21 +290,16 @@ def _seen(
     seen = _Seen([], [])
     messages = [next(one).message[0] for one in loops]
     for t in range(1, case.rounds + 1):
-        masks = [_open(key, tables, t, runs) for key in keys[case.honest :]]
+        facts = tables.sums[t - 1]  # masks of colluding sites cancel those that honest sites share with them
+        masks = [key.mask(facts.t, facts.part, (runs, facts.length)) for key in keys[case.honest :]]
+        for key in keys[case.honest :]:
+            key.advance()
         seen.opened.append(add_up([*messages, *masks]).view(np.int64))
         seen.sent.append(messages[0])
         if t < case.rounds:
             total = case.total(tables, t, runs)  # the colluders add what the honest sum lacks
             messages = [one.send(total).message[0] for one in loops]
     return seen
-
-
-def _open(keys: PairKeys, tables: SumTables, t: int, runs: int) -> Message:
-    """The masks of a colluding site in this round. They cancel the masks that honest sites share with it."""
-    facts = tables.sums[t - 1]
-    mask = keys.mask(facts.t, facts.part, (runs, facts.length))
-    keys.advance()
-    return mask
 
 
 def _clean(case: SumsCase, tables: SumTables, path: list[Any]) -> tuple[list[Array], list[Array]]:
@@ -241,21 +317,3 @@ def _clean(case: SumsCase, tables: SumTables, path: list[Any]) -> tuple[list[Arr
         moved.append(np.asarray(both[0] - both[1]))
         middle.append(np.asarray(both[0] + both[1]) / 2)
     return moved, middle
-
-
-def _likelihood(
-    case: SumsCase,
-    tables: SumTables,
-    opened: list[NDArray[np.int64]],
-    moved: list[Array],
-    middle: list[Array],
-) -> Array:
-    """ln p_old / p_new of the honest sums, (runs,)."""
-    rounds = zip(tables.sums, opened, moved, middle, strict=True)
-    each = [(seen - mid) @ move / (case.honest * facts.std**2) for facts, seen, move, mid in rounds]
-    return np.asarray(np.sum(each, axis=0))
-
-
-def _difference(sent: list[Message]) -> Array:
-    """The difference of the last two messages of site 0, (runs,)."""
-    return np.asarray((sent[-2] - sent[-1]).view(np.int64).sum(axis=1), dtype=np.float64)

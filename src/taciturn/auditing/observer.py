@@ -1,31 +1,234 @@
-"""The observer of an audit. It computes the exact density of a transcript, and the transcript without noise.
+"""The audit of ADMM: one site's run on either of two neighbouring data sets, and what its neighbour observes.
 
-A transcript contains everything that a site broadcast, (rounds, runs, d). The observer knows the method, all
-records except one, and the neighbours' messages. So the observer can compute the site's state from the
-released vectors.
+The two data sets differ in one record. The site's only neighbour, the observer, knows the method and all
+other records, and chooses its own messages. All other records are x = 0, like an invalid row. They add no
+curvature, so the replaced record has the largest effect.
+
+A transcript contains everything that the site broadcast, (rounds, runs, d). From it the observer computes the
+site's state, and the exact density of the transcript on either data set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from ..core.errors import ParameterError
 from ..core.types import Array
 from ..methods.admm.node import Node, NodeState
+from ..methods.admm.perturbations import Method
+from ..methods.admm.prepared import PreparedADMM
 from ..methods.admm.tables import Tables
 from ..methods.admm.updates import curvature, dual_update, linear_term
+from ..methods.base import Network
 from ..methods.loop import Send, Store, drive, loop
+from ..methods.programs.coordinates import Coordinates
+from ..methods.sums.masks import Message
+from ..methods.sums.prepared import PreparedSums
+from ..methods.sums.program import SumTables
+from ..methods.whitened_penalty import PreparedWhitened, whitened_objective
 from ..objective.local import LocalObjective
+from ..objective.losses import Logistic, Loss
 from ..objective.solver.general import SolverState
 from ..objective.solver.many import ManySites, minimise
-from ..privacy.facts import RoundCharges
+from ..privacy.facts import RoundCharges, RunFacts, SiteFacts
+from ..privacy.ledger.memory import Ledger
 from ..rng import Streams
-from .cases import Case
+from .masked_audit import SumsCase
 
+Score = Callable[[Array], Array]
 Charging = Callable[[RoundCharges], None]
+SITES = 2  # the site and the observer
 _BATCH = 5_000  # the number of runs that are computed at once; more would not fit into the processor's cache
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One site's run on either of two neighbouring data sets, and the messages of the observer.
+
+    old, new : the record in the old data set, and the record that replaces it in the new data set; each has
+        norm at most 1.
+    labels : the label of the record, in both data sets, in each of the K problems of one-vs-rest.
+    samples : B, the number of records; the other B - 1 records are 0.
+    messages : the messages of the neighbour, t = 0 .. rounds, (rounds + 1, d); zeros by default.
+    delta : the delta at which epsilon is compared.
+    scores : additional scores that the observer tries: functions of a transcript (rounds, runs, K d). A
+        larger score means that the old data are more likely.
+    """
+
+    name: str
+    about: str
+    method: Method
+    old: Sequence[float]
+    new: Sequence[float]
+    rounds: int
+    samples: int
+    loss: Loss = field(default_factory=Logistic)
+    C: float = 1.0
+    regularization: float = 1e-6
+    messages: Array | None = None
+    delta: float = 0.01
+    tol: float = 1e-8
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    labels: tuple[float, ...] = (1.0,)
+    integers: bool = False
+    more: int = 1  # the factor on the number of runs
+
+    def __post_init__(self) -> None:
+        if len(self.old) != len(self.new):
+            raise ParameterError(
+                f"`new` must have as many entries as `old`, {len(self.old)}; got {len(self.new)}."
+            )
+
+    @property
+    def dimension(self) -> int:
+        return len(self.old)
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        """The objective without the rows."""
+        return {"loss": self.loss, "C": self.C, "regularization": self.regularization}
+
+    def tables(self) -> Tables:
+        """The numbers of the site in every round, such as eta and the scale of the noise."""
+        return self.method.tables(SITES, self.rounds).site(0)
+
+    def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
+        """The objective of the site with this record."""
+        X, y = np.zeros((self.samples, self.dimension)), np.ones(self.samples)
+        X[0], y[0] = record, label
+        return LocalObjective(X, y, **self.problem, sites=SITES)
+
+    def heard(self) -> Array:
+        """What the site hears: the messages of the neighbour, (rounds + 1, d)."""
+        if self.messages is None:
+            return np.zeros((self.rounds + 1, self.dimension))
+        return np.asarray(self.messages, dtype=np.float64)
+
+    def network(self, sites: int = 1) -> Network:
+        """The public facts about the first `sites` sites of the network."""
+        known: Any = {"total": SITES, "dimension": self.dimension, **self.problem}
+        return Network.without_rows([self.samples] * sites, [1] * sites, **known)
+
+    def prepared(self) -> PreparedADMM:
+        """The run of the site, without its rows."""
+        return PreparedADMM(self.network(), self.tables(), self.tol, "audited")
+
+    def run_facts(self) -> RunFacts:
+        """The facts that the accountant needs about the run."""
+        where = "folders" if self.integers else ""
+        return self.prepared().run_facts(simulated=not self.integers, where=where, outputs=len(self.labels))
+
+    def site_facts(self) -> SiteFacts:
+        """The facts that the accountant needs about the site."""
+        theta = tuple(self.tables().theta.tolist())
+        return SiteFacts(site=0, samples=self.samples, degree=1, dual_step=theta)
+
+    def earlier_rounds(
+        self, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
+    ) -> tuple[int, Array]:
+        """The number of rounds before the ADMM rounds, and ln p_old / p_new of what they released, (2, runs).
+
+        These rounds are charged to the ledger.
+        """
+        return 0, np.zeros((2, runs))
+
+    def observe(
+        self, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
+    ) -> tuple[dict[str, tuple[Array, Array]], Array | None]:
+        """(scores on the old and the new data, ln p_old / p_new as (2, runs), or None if it is not exact)."""
+        earlier, before = self.earlier_rounds(runs, streams, ledger)
+
+        def charge_later(charges: RoundCharges) -> None:
+            ledger.charge_round(charges._replace(t=charges.t + earlier))
+
+        charge: Charging | None = charge_later
+        lean, log_ratios = np.zeros_like(before), np.zeros_like(before)
+        transcripts = []
+        for label in self.labels:  # one problem per class in one-vs-rest, each with its own noise
+            old, new = self.objective(self.old, label), self.objective(self.new, label)
+            released = (
+                transcript(self, old, runs, streams[0], charge),
+                transcript(self, new, runs, streams[1]),
+            )
+            charge = None  # the first charge covers all outputs
+            paths = clean_path(self, old, streams[0]), clean_path(self, new, streams[0])
+            log_ratios += [log_density(self, old, part) - log_density(self, new, part) for part in released]
+            lean += [matched_filter(self, part, *paths) for part in released]
+            transcripts.append(released)
+        lean, log_ratios = lean + before, log_ratios + before
+        seen = [np.concatenate(parts, axis=-1) for parts in zip(*transcripts, strict=True)]
+        scores = {"likelihood ratio": (log_ratios[0], log_ratios[1]), "clean path": (lean[0], lean[1])}
+        scores |= {name: (score(seen[0]), score(seen[1])) for name, score in self.scores.items()}
+        tables = self.tables()
+        exact = tables.output_noise is None and tables.grid is None and tables.clip is None
+        return scores, log_ratios if exact else None
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedCase(Case):
+    """A case in whitened coordinates: rounds that release moments of the rows, then `rounds` ADMM rounds.
+
+    The observer sends last in the rounds that release moments, so it chooses the totals and thereby the
+    coordinates. It makes the totals 0, so that whitened rows are long and are clipped to norm 1.
+
+    whiten : the privacy cost mu of the moments.
+    """
+
+    whiten: float = 0.1
+    more: int = 4
+
+    def prepared(self) -> PreparedWhitened:
+        return PreparedWhitened.of(super().prepared(), self.whiten, self.network(SITES))
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """The coordinates that all sites compute from the totals."""
+        tables = self.prepared().moments.tables
+        state = tables.program.start(1)
+        for facts in tables.sums:
+            state = tables.after(state, np.zeros((1, facts.length), dtype=np.uint64))
+        found: Coordinates = state.coordinates[0]
+        return found
+
+    def raw(self, record: Sequence[float]) -> LocalObjective:
+        """The objective of the site with this record, before the rows are whitened."""
+        return super().objective(record)
+
+    def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
+        return whitened_objective(super().objective(record, label), self.coordinates)
+
+    def earlier_rounds(
+        self, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
+    ) -> tuple[int, Array]:
+        prepared = self.prepared()
+        rounds = prepared.moments.rounds
+        for t in range(1, rounds + 1):
+            ledger.charge_round(prepared.charges(t))
+        about: Any = {"name": self.name, "about": self.about, "rounds": rounds}
+        moments = MomentsCase(whitened=self, samples=(self.samples,) * SITES, **about)
+        return rounds, np.stack(moments.observe(runs, streams)[0]["honest sums"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsCase(SumsCase):
+    """The moments of a whitened case as masked sums of two sites, one of which is the observer."""
+
+    whitened: WhitenedCase
+
+    def prepared(self) -> PreparedSums:
+        return self.whitened.prepared().moments
+
+    def rows(self, site: int, record: float) -> LocalObjective:
+        """The rows of site 0. The rows of the observer are never needed."""
+        return self.whitened.raw(self.whitened.old if record == self.old else self.whitened.new)
+
+    def total(self, tables: SumTables, t: int, runs: int) -> Message:
+        return np.zeros((runs, tables.sums[t - 1].length), dtype=np.uint64)
 
 
 def transcript(

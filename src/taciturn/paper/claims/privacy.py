@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...auditing.audit import audit
-from ...auditing.cases import Case, bend_case, norm_case
+from ...auditing.cases import bend_case, norm_case
+from ...auditing.observer import Case
 from ...core.formatting import format_at_least, format_cost
 from ...privacy.accounting import bounds
 from ..figures.attack_runner import AttackFigureResult
