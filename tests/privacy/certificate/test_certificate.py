@@ -315,6 +315,20 @@ def test_curves_end_at_the_certificate(noise: str) -> None:
     assert paper_curve(book)[-1] == pytest.approx(stated.paper_epsilon)
 
 
+def test_the_curve_of_reacting_charges_is_at_the_order_of_the_budget() -> None:
+    """The best of many orders, chosen after the run, is no bound for charges that depend on the run."""
+    limit = SiteBudget(3.0, DELTA, order=10.0)
+    book = MemoryLedger(run_facts(3, 3, noise="gaussian"), site_facts(3), limit)
+    for charge in charges(3, 3, scale=10 * SIGMA):
+        book.charge(charge)
+    stated = Certificate.from_ledger(book, DELTA)
+    first = Releases.single(stated.run, stated.sites[0], Charge(0, 1, 0.5, 10 * SIGMA))
+    spent = renyi_totals(stated.run, first, np.array([10.0]))
+    by_hand = bounds.to_epsilon(np.array([10.0]), spent, DELTA)[0]
+    assert epsilon_curve(stated)[0] >= by_hand * (1 - 1e-9)
+    assert np.all(epsilon_curve(stated) <= limit.epsilon)
+
+
 def test_the_papers_curve_takes_the_worst_site_of_each_round() -> None:
     book = MemoryLedger(run_facts(3, 2), site_facts(2))
     for site, t, eta in ((0, 1, 0.5), (0, 2, 50.0), (1, 1, 1.0), (1, 2, 0.5)):

@@ -68,6 +68,7 @@ def test_nothing_refunds(filled: Path) -> None:
             "aborted",
             "budgets",
             "charge",
+            "charge_all",
             "charge_round",
             "close",
             "columns",

@@ -131,8 +131,7 @@ class Claims:
     @property
     def accountant(self) -> str | None:
         """The accountant that gave epsilon at the worst site; None if there is no finite bound."""
-        sites = [facts.site for facts in self.sites]
-        return self.costs[sites.index(self.worst_site)].accountant
+        return self.costs[_worst(self)].accountant
 
     @property
     def units(self) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ...core.errors import LedgerError, ParameterError
 from ...core.files import LockFile
-from ..facts import Charge, RoundCharges, RunFacts, SiteBudget, SiteFacts
+from ..facts import Charge, RunFacts, SiteBudget, SiteFacts
 from ..facts_json import budget_from, run_from, site_from, to_plain
 from . import chain
 from .chain import Head, ledger_errors
@@ -77,19 +77,17 @@ class SqliteLedger(Book):
 
     # -- charging -------------------------------------------------------------------------------
 
-    def charge(self, charge: Charge) -> None:
-        """Record one release before it happens.
-
-        On return the charge is on disk; inside a `transaction` it is on disk when the transaction ends.
-        """
-        with self._guard, nullcontext(self._connection()) if self._within else self.transaction() as db:
-            self._charge(db, charge)
-
-    def charge_round(self, charges: RoundCharges) -> None:
-        """Record one release of each of several sites: all charges are stored, or none."""
-        with self._guard, self.transaction() as db:
-            for charge in charges.each():
-                self._charge(db, charge)
+    def _store(self, charges: Sequence[Charge]) -> None:
+        """Write the charges to the disk; inside a `transaction` they are there when the transaction ends."""
+        with nullcontext(self._connection()) if self._within else self.transaction() as db:
+            for charge in charges:
+                spent, body = self._admit(charge), charge._asdict()
+                if not charge.aborted:  # the row has this entry only if the solver failed
+                    del body["aborted"]
+                with ledger_errors():
+                    self._head = chain.append(db, self._head, body, (charge.site, charge.t))
+                self._record(charge, spent)
+                self._new.append(charge)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -120,15 +118,6 @@ class SqliteLedger(Book):
                 raise
             finally:
                 self._within = False
-
-    def _charge(self, db: sqlite3.Connection, charge: Charge) -> None:
-        spent, body = self._admit(charge), charge._asdict()
-        if not charge.aborted:  # the row has this entry only if the solver failed
-            del body["aborted"]
-        with ledger_errors():
-            self._head = chain.append(db, self._head, body, (charge.site, charge.t))
-        self._record(charge, spent)
-        self._new.append(charge)
 
     # -- reading --------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ the release can only overstate the cost.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from ...core import checks
 from ...core.errors import LedgerError, ParameterError
-from ...core.types import Array
 from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
 from .filter import Spent, filters
 
@@ -59,10 +59,10 @@ class Ledger(ChargedRun, Protocol):
         ...
 
 
-class Book:
+class Book(ABC):
     """The charges of a ledger in memory, and what each site has spent: the base class of the ledgers.
 
-    The subclasses decide how a charge is stored. Code that releases something must use a subclass.
+    The subclasses decide how charges are stored. `sites` may be only some sites of the network.
     """
 
     def __init__(self, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudgets = None) -> None:
@@ -71,11 +71,28 @@ class Book:
         self.budgets = checked_budgets(run, budget, len(self.sites))
         self.aborted = False
         self._filters = filters(run, self.sites, self.budgets)
-        self._limited = any(limit is not None for limit in self._filters)
         self._log = np.zeros((len(self.sites), run.rounds), dtype=_ENTRY)
-        self._degrees = np.array([facts.degree for facts in self.sites])
         self._row = {facts.site: row for row, facts in enumerate(self.sites)}
         self._lock = threading.RLock()
+
+    def charge(self, charge: Charge) -> None:
+        """Record one release before it happens."""
+        self.charge_all([charge])
+
+    def charge_round(self, charges: RoundCharges) -> None:
+        """Record one release of each of several sites in one round, as `charge_all` does."""
+        self.charge_all(list(charges.each()))
+
+    def charge_all(self, charges: Sequence[Charge]) -> None:
+        """Record one release of each of several sites: all releases, or none if one charge is refused."""
+        if len({charge.site for charge in charges}) < len(charges):
+            raise ParameterError("`charges` must contain at most one charge per site.")
+        with self._lock:
+            self._store(charges)
+
+    @abstractmethod
+    def _store(self, charges: Sequence[Charge]) -> None:
+        """Admit and record these charges: all of them, or none."""
 
     def columns(self, site: int) -> Columns:
         """All charges of a site so far."""
@@ -95,7 +112,10 @@ class Book:
         row = self._row_of(charge.site)
         check_charge(self.run, self.sites[row], self.budgets[row], charge)
         if self._log["charged"][row, charge.t - 1]:
-            raise already_charged(self.sites[row], charge.t)
+            raise LedgerError(
+                f"{self.sites[row].name} has been charged for round {charge.t} already: send the same bytes "
+                "again, never fresh noise."
+            )
         limit = self._filters[row]
         return None if limit is None else limit.after(charge)
 
@@ -110,49 +130,12 @@ class Book:
 
 
 class MemoryLedger(Book):
-    """A ledger in memory, for simulations. Its charges are lost when the process ends.
+    """A ledger in memory, for simulations, plans and tests. Its charges are lost when the process ends."""
 
-    Parameters
-    ----------
-    run, sites : the facts of the run and of its sites; `sites` may be only some sites of the network.
-    budget : one budget for all sites, a list with a budget for each site, or None for no limit.
-    """
-
-    def charge(self, charge: Charge) -> None:
-        """Record one release before it happens."""
-        self.charge_all([charge])
-
-    def charge_all(self, charges: Sequence[Charge]) -> None:
-        """Record one release of each of several sites: all releases, or none if one charge is refused."""
-        _check_once([charge.site for charge in charges])
-        with self._lock:
-            admitted = [self._admit(charge) for charge in charges]
-            for charge, spent in zip(charges, admitted, strict=True):
-                self._record(charge, spent)
-
-    def charge_round(self, charges: RoundCharges) -> None:
-        """Like `charge_all`. If no site has a budget and the round is not a sum, all charges are checked at
-        once, which is faster."""
-        if charges.t <= len(self.run.sums) or self._limited:
-            self.charge_all(list(charges.each()))
-            return
-        numbers, at = charges.sites.tolist(), charges.t - 1
-        _check_once(numbers)
-        rows = np.array([self._row_of(site) for site in numbers])
-        check_round(self.run, charges)
-        with self._lock:
-            before = self._log["charged"][rows, at]
-            if before.any():
-                raise already_charged(self.sites[int(rows[np.argmax(before)])], charges.t)
-            values = (True, charges.eta, charges.scale, charges.output_scale, self._degrees[rows])
-            for name, value in zip(_ENTRY.names or (), values, strict=True):
-                self._log[name][rows, at] = 0.0 if value is None else value
-            self.aborted = self.aborted or charges.aborted
-
-
-def _check_once(sites: Sequence[int]) -> None:
-    if len(set(sites)) < len(sites):
-        raise ParameterError("`charges` must contain at most one charge per site.")
+    def _store(self, charges: Sequence[Charge]) -> None:
+        admitted = [self._admit(charge) for charge in charges]
+        for charge, spent in zip(charges, admitted, strict=True):
+            self._record(charge, spent)
 
 
 def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts, ...]:
@@ -242,32 +225,8 @@ def _check_masked(run: RunFacts, site: SiteFacts, charge: Charge) -> None:
         )
 
 
-def check_round(run: RunFacts, charges: RoundCharges) -> None:
-    """Check all charges as `check_charge` does; raises for the first invalid charge."""
-    sound = 1 <= charges.t <= run.rounds and _sound(charges.eta, True)
-    sound = sound and _sound(charges.scale, run.noise != "none")
-    if not (sound and _sound(charges.output_scale, run.output_noise is not None)):
-        for charge in charges.each():
-            check_charge(run, SiteFacts(charge.site, 1, 1, (1.0,)), None, charge)
-
-
-def _sound(numbers: Array | None, wanted: bool) -> bool:
-    """If `wanted`: whether the numbers are given and within the allowed range. Otherwise: whether they are
-    None."""
-    if numbers is None or not wanted:
-        return numbers is None and not wanted
-    return bool(np.all((numbers >= checks.LEAST) & (numbers <= checks.MOST)))
-
-
 def _check_scale(name: str, scale: float | None, noisy: bool, t: int) -> None:
     if not noisy and scale is not None:
         raise ParameterError(f"`{name}` must be left out: the run has no such noise; got {scale:g} at t={t}.")
     if noisy:
         checks.magnitude(name, 0.0 if scale is None else scale)
-
-
-def already_charged(site: SiteFacts, t: int) -> LedgerError:
-    """The error of a second charge for the same round."""
-    return LedgerError(
-        f"{site.name} has been charged for round {t} already: send the same bytes again, never fresh noise."
-    )
