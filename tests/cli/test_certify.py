@@ -99,6 +99,7 @@ def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         ([*NORM, "--rate", "-3"], "`rate` must be above 0"),
         ([*NORM, "--samples", "0"], "`samples` must be at least 1"),
         ([*NORM, "--samples", "many"], "--samples"),
+        ([*NORM, "--sites", "0"], "`sites` must be at least 1"),
         ([*NORM, "--output-rate", "1", "--output-std", "1"], "exclude each other"),
         ([*NORM, "--output-rate", "-1"], "`output_rate` must be above 0"),
         ([*SETTINGS, "--noise", "none", "--output-std", "1"], "need --noise norm or gaussian"),

@@ -75,6 +75,19 @@ def test_the_command_writes_the_pages_too(
     assert "Two methods on little data" in (out / "small.html").read_text("utf-8")
 
 
+def test_a_figure_may_have_only_curves_that_do_not_extend_its_axis(tmp_path: Path) -> None:
+    changes = {"colour =": "fit = false\ncolour =", '"#009E73"\nfit = false': '"#009E73"'}
+    result = reproduce([str(write_small(tmp_path, **changes))], tmp_path / "out", quick=True)
+    assert (tmp_path / "out" / "small.png").stat().st_size > 1000 and "small" in str(result.drawn.keys())
+
+
+def test_page_of_a_panel_stays_in_its_folder(tmp_path: Path) -> None:
+    panel = '[[panels]]\nname = "../ε = 1"\ntitle = "A"\n[quick.run]'
+    path = write_small(tmp_path, **{"[quick.run]": panel, "label =": 'panel = "../ε = 1"\nlabel ='})
+    assert run(["reproduce", str(path), "--quick", "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "small-..-ε-1.html").exists() and not list(tmp_path.glob("*.html"))
+
+
 def test_two_figures_of_one_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     paths = [str(write_small(tmp_path)), str(write_small(tmp_path / "b"))]

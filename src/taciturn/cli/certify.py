@@ -205,7 +205,7 @@ def _perturbed(given: dict[str, Any]) -> Certificate:
     public = Network.without_rows(
         [given["samples"]],
         [given["degree"]],
-        total=given.get("sites") or max(given["degree"] + 1, 2),
+        total=given.get("sites", max(given["degree"] + 1, 2)),
         dimension=given["dimension"],
         loss=make_loss(given.get("loss")),
         C=given["C"],

@@ -9,6 +9,7 @@ import pytest
 
 from support.small import SMALL, write_small
 from taciturn.core.errors import ParameterError
+from taciturn.paper.figures import spec
 from taciturn.paper.figures.spec import SHIPPED, Figure, load_figure
 
 PENALTIES = ((0.55, 1.01), (0.65, 1.03), (0.6, 1.1), (0.55, 1.2), (0.6, 1.02))
@@ -73,6 +74,8 @@ def test_a_file_by_path_and_a_seed_in_place_of_its_own(tmp_path: Path) -> None:
         ('colour = "#0072B2"', 'colour = "blue"', "curves.1.colour"),
         ('name = "PP"', 'name = "PP"\npanel = "left"', "curves.1.panel"),
         ("delta = 1e-5", "delta = 1.5", "run.delta"),
+        ("[quick.run]", '[[panels]]\nname = "a"\ntitle = ""\n[quick.run]', "`curves.0.panel` must name one"),
+        ('name = "DVP"', 'name = "DVP"\npanel = "a"', "`curves.0.panel` must name one"),
     ],
 )
 def test_a_mistake_is_named_with_file_and_key(tmp_path: Path, old: str, new: str, key: str) -> None:
@@ -80,6 +83,31 @@ def test_a_mistake_is_named_with_file_and_key(tmp_path: Path, old: str, new: str
     with pytest.raises(ParameterError, match=re.escape(key)) as raised:
         load_figure(str(path))
     assert str(raised.value).startswith(f"{path}: ") and "\n" not in str(raised.value)
+
+
+PANELS = '[[panels]]\nname = "a"\ntitle = "A"\n[[panels]]\nname = "b"\ntitle = "B"\n'
+
+
+@pytest.mark.parametrize(
+    ("panels", "words"),
+    [
+        (PANELS, "must name the panel 'b'"),
+        (PANELS.replace('"b"', '"a"'), "`panels` must have different names"),
+    ],
+)
+def test_panel_without_a_curve_and_second_panel_of_a_name_are_refused(
+    tmp_path: Path, panels: str, words: str
+) -> None:
+    path = write_small(tmp_path, **{"[quick.run]": f"{panels}[quick.run]", "label =": 'panel = "a"\nlabel ='})
+    with pytest.raises(ParameterError, match=words):
+        load_figure(str(path))
+
+
+def test_two_noise_levels_of_one_name_are_refused(tmp_path: Path) -> None:
+    shipped = Path(spec.__file__).with_name("attack.toml").read_text("utf-8")
+    (tmp_path / "attack.toml").write_text(shipped.replace('name = "little"', 'name = "tiny"'), "utf-8")
+    with pytest.raises(ParameterError, match="`noises` must have different names"):
+        load_figure(str(tmp_path / "attack.toml"))
 
 
 @pytest.mark.parametrize("content", [b"name = ", b"\xff\xfe", SMALL.encode() + b"\nquick = 3"])

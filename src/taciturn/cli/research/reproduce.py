@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,7 +62,7 @@ def _report(drawn: Drawn, out: Path) -> None:
         write(_of_attack(drawn), out / f"{drawn.figure.name}.html")
         return
     for row in drawn.figure.rows:
-        part = f"-{row.name.replace(' ', '-')}" if row.name else ""
+        part = re.sub(r"[^\w.-]+", "-", f"-{row.name}") if row.name else ""
         write(_of_runs(drawn, row.name), out / f"{drawn.figure.name}{part}.html")
 
 

@@ -132,8 +132,8 @@ def _room(axes: Axes, outcomes: list[CurveResult]) -> None:
     """
     fitted = [outcome.run.loss for outcome in outcomes if outcome.curve.fit]
     later = [loss[:, int(_EARLY * loss.shape[1]) :] for loss in fitted]
-    low = min(outcomes[0].optimal_loss, *(float(loss.min()) for loss in fitted))
-    high = max((1 + _SPAN) * low, *(float(loss.max()) for loss in later))
+    low = min([outcomes[0].optimal_loss, *(float(loss.min()) for loss in fitted)])
+    high = max([(1 + _SPAN) * low, *(float(loss.max()) for loss in later)])
     axes.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
     beyond = [outcome for outcome in outcomes if not outcome.curve.fit and outcome.final_loss > high]
     for k, outcome in enumerate(beyond):

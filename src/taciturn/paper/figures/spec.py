@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -203,6 +203,11 @@ class FigureFile(FigureTable):
         return {**stated, "caption": caption.replace("{repeats}", str(run.get("repeats")))}
 
 
+def _check_names(key: str, tables: Sequence[FigurePanel | NoiseLevel | Observer]) -> None:
+    if len({table.name for table in tables}) < len(tables):
+        raise ValueError(f"`{key}` must have different names")
+
+
 class Figure(FigureFile):
     """Curves of several methods.
 
@@ -220,6 +225,7 @@ class Figure(FigureFile):
         names = [(curve.panel, curve.name) for curve in self.curves]
         if len(set(names)) < len(names):
             raise ValueError("`name` must be different for every curve of a panel")
+        _check_names("panels", self.panels)
         rows = {panel.name for panel in self.panels} or {""}
         for k, curve in enumerate(self.curves):
             if curve.panel not in rows:
@@ -230,6 +236,8 @@ class Figure(FigureFile):
                         f"`curves.{k}.{name}` must have one entry for each of {self.data.sites} sites; "
                         f"got {len(spec)}"
                     )
+        if empty := rows - {curve.panel for curve in self.curves}:
+            raise ValueError(f"`panels`: a curve must name the panel {min(empty)!r}; no curve does")
         return self
 
     @property
@@ -276,6 +284,12 @@ class AttackFigure(FigureFile):
     run: AttackRun
     noises: Annotated[list[NoiseLevel], Field(min_length=1)]
     observers: Annotated[list[Observer], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> AttackFigure:
+        _check_names("noises", self.noises)
+        _check_names("observers", self.observers)
+        return self
 
 
 AnyFigure = Figure | AttackFigure
