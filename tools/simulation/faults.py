@@ -42,6 +42,7 @@ def draw_faults(world: World, most: int = 4) -> None:
     """Draw faults for this run: often none, sometimes several at once."""
     draw = random.Random(f"faults {world.plan.seed}")
     _weather(world, draw)
+    _early_end(world, random.Random(f"finish early {world.plan.seed}"))
     for _ in range(draw.randint(0, most)):
         KINDS[draw.choice(sorted(KINDS))](world, draw)
 
@@ -70,6 +71,27 @@ def _weather(world: World, draw: random.Random) -> None:
     world.network.delay = delay
     sync = draw.choice((0.001, 0.005, 0.05))
     world.network.fsync = lambda: sync * (0.2 + source.random())
+
+
+def _early_end(world: World, draw: random.Random) -> None:
+    """In a few runs, the operators end the run early, each at another moment; some sites have vanished."""
+    if draw.random() >= 0.05:
+        return
+    begin, sites = _when(draw), range(world.plan.sites)
+    left_out = frozenset(draw.sample(sites, draw.choice((0, 0, 1, 2)) if len(sites) > 3 else 0))
+
+    def finish(site: MemorySite) -> None:
+        world.network.finishing[site.number] = left_out
+        if site.running:
+            world.network.kill(site)
+            world.network.start(site)
+
+    for site in world.sites:
+        if site.number in left_out:
+            _vanish(world, site, begin * draw.random())
+        else:
+            text = f"operator of s{site.number} ends the run without {sorted(left_out)}"
+            world.fault(begin + draw.random() * draw.choice((0.05, 2.0)), text, lambda s=site: finish(s))  # type: ignore[misc]
 
 
 def _down(world: World, site: MemorySite, draw: random.Random, *, power: bool) -> None:
@@ -173,14 +195,16 @@ def broke(world: World, draw: random.Random) -> None:
 
 @_kind
 def vanish(world: World, draw: random.Random) -> None:
-    site = _site(world, draw)
+    _vanish(world, _site(world, draw), _when(draw))
 
+
+def _vanish(world: World, site: MemorySite, at: float) -> None:
     def go() -> None:
         world.network.kill(site)
         site.away = True
         world.gone.add(site.number)
 
-    world.fault(_when(draw), f"s{site.number} vanishes for good", go)
+    world.fault(at, f"s{site.number} vanishes for good", go)
 
 
 @_kind

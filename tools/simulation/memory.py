@@ -19,6 +19,7 @@ from taciturn.sites.protocol.events import (
     ChargedRelease,
     Effect,
     Event,
+    FinishAsked,
     Finished,
     Heard,
     Hold,
@@ -148,6 +149,7 @@ class MemoryNetwork:
     delay : the time that a frame takes from one site to another; None loses the frame.
     watch : called with every frame that leaves a site, before a fault can change it.
     twist : how a lying site changes its own frames.
+    finishing : for the number of a site whose operator ends the run early, the sites that are left out.
     thieves : for the number of a site, the processes that receive its frames with a revoked key.
 
     Processes that have envelopes use them, and exchange keys when the first envelope of another one arrives.
@@ -163,6 +165,7 @@ class MemoryNetwork:
         self.noted: Callable[[MemorySite, Effect], None] = lambda site, effect: None
         self.twins: dict[int, list[MemorySite]] = {}
         self.thieves: dict[int, list[Thief]] = {}
+        self.finishing: dict[int, frozenset[int]] = {}
         self.fsync: Callable[[], float] = lambda: 0.002
 
     # -- processes --------------------------------------------------------------------------------------
@@ -175,6 +178,8 @@ class MemoryNetwork:
         site.writing = []
         site.protocol = site.make(site)
         self.tell(site, Started())
+        if site.number in self.finishing and site is self.sites[site.number]:
+            self.tell(site, FinishAsked(self.finishing[site.number]))
 
     def kill(self, site: MemorySite, *, power: bool = False) -> None:
         """Kill the process; with `power`, cut the power of its machine, which clears the volatile memory.

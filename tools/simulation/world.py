@@ -302,6 +302,8 @@ class World:
         lost |= {site.number for site in self.sites if any(stop.reason in LOST for stop in site.stops)}
         rest = tuple(i for i in range(plan.sites) if i not in lost)
         enough = len(rest) >= plan.quorum and connected(rest, plan.links)
+        agree = lost <= frozenset().union(*self.network.finishing.values()) or not self.network.finishing
+        enough &= agree  # an early end needs all sites that the operators do not leave out
         return () if plan.liars or self.copied or self.imaged or not enough else rest
 
     def heal(self) -> None:

@@ -13,6 +13,8 @@ from tools.simulation.world import JOB, LARGEST, Plan, World
 from taciturn.sites.protocol import core
 from taciturn.sites.protocol.events import QuestionAsked
 from taciturn.sites.protocol.frames import NOTHING, Kind, SignedFrame, Slot, decode, encode
+from taciturn.sites.protocol.meeting import Meeting
+from taciturn.sites.protocol.membership import Agreed, Past
 
 LIAR = 3
 EDGES = (0, 1, 2, 64, 65, 255, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1)
@@ -145,3 +147,35 @@ def test_malformed_frames_and_questions_crash_no_site(seed, method):
         return [malformed() for _ in range(3) if known and draw.random() < chance]
 
     assert not disturb(run, more)
+
+
+@pytest.mark.parametrize("method", ["masked", "penalty"])
+def test_invented_attempts_do_not_overflow_the_hello_of_a_site_that_lost_its_state(method, monkeypatch):
+    """A hello has room for 64 earlier attempts. The liar states 40 others in each hello, and never signs."""
+    run, numbers = world(method=method), iter((1000, 2000, 3000))
+    honest, sign = Meeting._stated_past, Meeting._sign
+
+    def invented(self: Meeting) -> list[Past]:
+        if self.setup.own != LIAR or self.number < 1000:
+            return honest(self)
+        return [Past(self.number - k, (0, 1, 2, 3), 0, 1e-9, 2) for k in range(40, 0, -1)]
+
+    def begin_again(self: Meeting, agreed: Agreed) -> None:
+        number = next(numbers, None) if self.setup.own == LIAR and run.sites[0].life > 1 else None
+        if number is None:
+            sign(self, agreed)
+        else:
+            self.meet(number)
+
+    def lose() -> None:
+        run.network.kill(run.sites[0], power=True)
+        run.rolled_back[0] = run.sites[0].life
+        run.sites[0].disk.records.clear()
+        run.network.start(run.sites[0])
+
+    monkeypatch.setattr(Meeting, "_stated_past", invented)
+    monkeypatch.setattr(Meeting, "_sign", begin_again)
+    run.network.delay = lambda one, other: [0.05]
+    run.fault(0.3, "s0 loses its state", lose)
+    assert not disturb(run, lambda frame: [])
+    assert next(numbers, 3000) == 3000 and "lost" in run.sites[0].disk.records

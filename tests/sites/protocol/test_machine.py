@@ -8,14 +8,17 @@ from types import SimpleNamespace
 import pytest
 from tools.simulation.world import Plan, World
 
-from taciturn.sites.protocol.events import Started, Tick
+from taciturn.sites.protocol.events import Reason, Started, Stop, StoreRecords, Tick
 from taciturn.sites.protocol.frames import Kind
+from taciturn.sites.protocol.membership import Past
+from taciturn.sites.protocol.pads import RoundKeys
+
+LINKS = ((1, 2), (0, 2), (0, 1))
 
 
 @pytest.fixture
 def machine():
-    links = ((1, 2), (0, 2), (0, 1))
-    world = World(Plan(seed=1, sites=3, colluding=1, rounds=3, quorum=3, links=links))
+    world = World(Plan(seed=1, sites=3, colluding=1, rounds=3, quorum=3, links=LINKS))
     found = world._make(world.sites[0])
     found.handle(Started(), 0.0, os.urandom(64))
     return found
@@ -46,6 +49,21 @@ def test_a_site_that_lost_its_keys_asks_for_an_attempt_that_no_site_has_seen(mac
     machine.volatile.pop("y", None)
     getattr(machine, step)(1)
     assert (machine.phase, machine.number) == ("meet", 6)
+
+
+@pytest.mark.parametrize(("method", "most"), [("masked", 24), ("penalty", 64)])
+def test_a_run_of_too_many_attempts_stops_before_its_site_is_charged_again(method, most):
+    """A hello has room for the charges of 64 attempts, so that a site with more could not say hello again."""
+    world = World(Plan(seed=1, sites=3, colluding=1, rounds=3, quorum=3, links=LINKS, method=method))
+    found = world._make(world.sites[0])
+    found.handle(Started(), 0.0, os.urandom(64))
+    found.phase, found.number, found.keys = "run", most + 1, RoundKeys(most + 1, 1, {})
+    found.node = found.method.attempt((0, 1, 2), 0, 1.0)
+    found.past = {k: Past(k, (0, 1, 2), 0, 1e-9, 0) for k in range(1, most + 1)}
+    (found._commit if method == "masked" else found._send_plain)(1)
+    (stop,) = (effect for effect in found.effects if isinstance(effect, Stop))
+    assert stop.reason is Reason.LEFT_ALONE and f"was charged in {most} attempts" in stop.text
+    assert not any(isinstance(effect, StoreRecords) and effect.releases for effect in found.effects)
 
 
 def test_a_restarted_site_goes_on_in_the_attempt_that_it_was_in(machine, monkeypatch):

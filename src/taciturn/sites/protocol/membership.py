@@ -21,7 +21,7 @@ from .frames import FrameRefused, SignedFrame
 
 _HELLO = struct.Struct("<32s32sB32sII32sHI")
 _PAST = struct.Struct("<IIdIH")
-MOST_PAST = 64
+MOST_PAST = 64  # the most earlier attempts that a hello may state, and that all members may state together
 FINISH, LOST = 1, 2
 
 
@@ -178,6 +178,8 @@ def agree(
     members = tuple(sorted(hellos))
     read = {i: read_hello(hellos[i].payload) for i in members}
     past = merge_past([hello.past for hello in read.values()])
+    if len(past) > MOST_PAST:
+        raise FrameRefused("past", f"the members state more than {MOST_PAST} earlier attempts")
     finish = all(hello.finish for hello in read.values())
     if finish and len({hello.without for hello in read.values()}) > 1:
         raise FrameRefused("finish", "the members do not agree which sites are missing")

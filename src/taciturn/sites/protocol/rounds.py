@@ -20,6 +20,7 @@ from .core import chain
 from .events import ChargedRelease, Reason, SendFrame
 from .frames import NOTHING, Kind, SignedFrame, Slot, pack_frames, pack_plain, read_plain, signed_with
 from .meeting import MOST_ATTEMPTS, Meeting
+from .membership import MOST_PAST
 from .pads import commitment, mask, pack_commit, read_commit
 
 _Y = struct.Struct("<II32s")
@@ -106,13 +107,23 @@ class RoundSteps(Meeting):
         self.past[facts.number] = replace(facts, charged=t)
         return (self.release(self.node, facts, self.scope, t),)
 
-    def _commit(self, t: int) -> None:
-        """Step 1: draw, charge and fix this site's share; send only its hash."""
+    def _may_charge(self, t: int) -> bool:
+        """Whether this site has the keys of round t, and may be charged in this attempt too."""
         if self.keys is None or self.keys.t != t:
             self.meet()
-            return
-        if len(self.past) >= MOST_ATTEMPTS and self.number not in self.past:
-            self._give_up(Reason.LEFT_ALONE, f"{MOST_ATTEMPTS} attempts have failed.")
+            return False
+        most = MOST_ATTEMPTS if self.node.padded(t) else MOST_PAST
+        if len(self.past) >= most and self.number not in self.past:
+            text = (
+                f"this site was charged in {most} attempts, the most that a run may have: agree on a new job."
+            )
+            self._give_up(Reason.LEFT_ALONE, text)
+            return False
+        return True
+
+    def _commit(self, t: int) -> None:
+        """Step 1: draw, charge and fix this site's share; send only its hash."""
+        if not self._may_charge(t) or self.keys is None:
             return
         salt, y = self._drawn_before(t) or (self.fresh(), self.node.message(self.state))
         self.hold(y=_Y.pack(self.number, t, salt) + y)
@@ -200,8 +211,7 @@ class RoundSteps(Meeting):
 
     def _send_plain(self, t: int) -> None:
         """Send the message of a round without masks, after it is charged and stored."""
-        if self.keys is None or self.keys.t != t:
-            self.meet()
+        if not self._may_charge(t):
             return
         payload = self.node.message(self.state)
         releases = self._charge(t)
