@@ -1,8 +1,7 @@
 """A user's own method: the user writes the noisy message of a round, and states and proves its privacy cost.
 
-The loop, the engines, the ledger and the certificate are the same as for every method. Between rounds a site
-keeps only the vectors that it last sent and received, and nothing else that was computed from rows. So the
-cost of a run is the composition of the costs of its rounds.
+Between rounds a site keeps only the vectors that it last sent and received, and nothing else that was
+computed from rows. So the cost of a run is the composition of the costs of its rounds.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ class OwnMethod(ABC):
         """
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedOwn:
-        """Prepare a run of this method over a network."""
         options.refuse("tol", "start", "strict", "idealised", of="your own method")
         if not isinstance(self.cost, StatedCost):
             raise ParameterError(

@@ -90,15 +90,13 @@ def fit_regression(program: Regression, state: RegressionState, units: int) -> R
         shortfall, reason = 2.0, "too many residuals are clipped"
     elif program.family == "poisson" and spread > inside * _MOST_SPREAD + 3.0 * used[-1].side:
         shortfall, reason = 0.0, "the counts vary more than a Poisson regression allows"
-    return RegressionFit(
-        state.origin + state.W @ (u + D), sampling, privacy, shortfall, weakest, reason, counted
-    )
+    f = state.origin + state.W @ (u + D)
+    return RegressionFit(f, sampling, privacy, shortfall, weakest, reason, counted)
 
 
 def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ...]:
     """The scores after the last Hessian, and the scores just before it that were taken near the estimate."""
-    first = state.before
-    near = _NEAR * (state.reach if program.family == "gaussian" else 1.0)
+    first, near = state.before, _NEAR * (state.reach if program.family == "gaussian" else 1.0)
     while first > 1:
         off = state.scores[first - 1].u - state.u
         if math.sqrt(float(off @ (state.levels * off))) > near:
