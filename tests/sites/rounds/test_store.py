@@ -10,10 +10,11 @@ from support.sitestore import charge_round, open_store
 from support.sitework import sites
 from taciturn.core.errors import LedgerError, SiteError, WrongFiles
 from taciturn.jobfile.toml_files import write_toml
+from taciturn.privacy.ledger import chain
 from taciturn.sites.files.site import load_site
 from taciturn.sites.protocol.events import StoreRecords
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.rounds.store import SiteStore
+from taciturn.sites.rounds.store import SiteStore, open_to_read
 
 
 @pytest.fixture
@@ -31,6 +32,16 @@ def test_a_step_is_there_after_a_restart_with_its_charge(ready):
         assert store.records() == {"message": b"one", "hello": b"h"}
         assert store.reached == (1, 1) and store.rounds == [1]
         assert store.ledger.columns(0).t.tolist() == [1]
+
+
+def test_a_reader_sees_one_moment_while_the_site_writes(ready):
+    with open_store(ready) as store:
+        charge_round(ready, store, 1, b"one")
+        with open_to_read(ready.site.database) as db:
+            (rows,) = db.execute("SELECT count(*) FROM ledger").fetchone()
+            charge_round(ready, store, 2, b"two")
+            assert chain.stored_head(db).rows == rows == store.head.rows - 1
+            chain.verify_rows(db)
 
 
 def test_a_failure_anywhere_in_a_step_undoes_all_of_it(ready, monkeypatch):

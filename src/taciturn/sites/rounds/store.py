@@ -236,8 +236,8 @@ def read_facts(first: dict[str, Any]) -> tuple[RunFacts, SiteFacts]:
 
 @contextmanager
 def open_to_read(path: Path) -> Iterator[sqlite3.Connection]:
-    """The state file of a site, which may be running."""
-    with closing(chain.connect(path, "ro")) as db, ledger_errors(), unreadable_as(path):
+    """The state file of a site, which may be running: in one transaction, so that all reads agree."""
+    with closing(chain.connect(path, "ro")) as db, unreadable_as(path), chain.transaction(db, "BEGIN"):
         yield db
 
 
