@@ -72,7 +72,7 @@ class ReadyJob:
 
     def train(self, *, verbose: bool = False) -> TrainedJob:
         """Fit, and write the files. If a fit with secret noise is interrupted, its cost is in the ledger."""
-        with nullcontext() if self.budget is None else self.budget:
+        with self.budget or nullcontext():
             fitted = self._spend(verbose=verbose)
         return TrainedJob(self.job, fitted, self.folder, self.budget)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -130,6 +130,9 @@ def _check_model(folder: Path, certificate: Certificate) -> list[str]:
 
 def _check_trace(folder: Path, model: Model) -> str:
     """Check that the coefficients are the weighted average of the vectors that the sites released last."""
+    from ..data.tables.unit_ball import UnitBallScaling
+    from ..methods.admm.updates import network_average
+
     path, weights = folder / TRACE, model.run.get("weights")
     if not path.exists() or weights is None:
         return ""
@@ -138,33 +141,22 @@ def _check_trace(folder: Path, model: Model) -> str:
             released = np.asarray(trace["released"], dtype=np.float64)
     except (OSError, *DAMAGED_NPZ) as error:
         raise CertificateError(f"{path}: cannot be read.") from error
-    coef, intercept = _average(released, model, weights)
-    stated = np.array(model.coef), np.array(model.intercept)
-    fits = coef.shape == stated[0].shape and intercept.shape == stated[1].shape
-    if not fits or not (_near(coef, stated[0]) and _near(intercept, stated[1])):
-        raise CertificateError(
-            f"{folder / MODEL}: was changed, or belongs to another run: its coefficients are not the average "
-            f"of the releases in {TRACE}."
-        )
-    return f"is the average of the last releases in {TRACE}"
-
-
-def _average(released: Any, model: Model, weights: Any) -> tuple[Any, Any]:
-    from ..data.tables.unit_ball import UnitBallScaling
-    from ..methods.admm.updates import network_average
-
     given = model.settings
     ball = UnitBallScaling(
         model.data_norm, bool(given.get("fit_intercept", True)), given.get("intercept_scaling", 0.5)
     )
     try:
-        return ball.model(network_average(released[-1].swapaxes(0, 1), weights))
+        found = ball.model(network_average(released[-1].swapaxes(0, 1), weights))
     except (ParameterError, IndexError, ValueError, TypeError) as error:
         raise CertificateError(f"{TRACE} and {MODEL} are of different runs: their shapes differ.") from error
-
-
-def _near(found: Any, stated: Any) -> bool:
-    return bool(np.allclose(found, stated, rtol=_CLOSE, atol=1e-12))
+    for average, entries in zip(found, (model.coef, model.intercept), strict=True):
+        stated = np.array(entries)
+        if average.shape != stated.shape or not np.allclose(average, stated, rtol=_CLOSE, atol=1e-12):
+            raise CertificateError(
+                f"{folder / MODEL}: was changed, or belongs to another run: its coefficients are not the "
+                f"average of the releases in {TRACE}."
+            )
+    return f"is the average of the last releases in {TRACE}"
 
 
 def _check_statement(folder: Path) -> list[str]:

@@ -29,6 +29,7 @@ from .build import build_graph, build_method, build_problem, load_rows
 _DRAWN = {"name", "label", "panel", "colour", "marker", "line", "fit"}  # these keys change only the picture
 _OPTIMUM_TOL = 1e-6
 _FORMAT = 2  # the version of the format of stored results
+_NUMBERS = ("loss", "accuracy", "consensus_gap", "coef", "history")  # of a run, as they are stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +254,10 @@ def _outcome(
     if kept is None:
         run = simulate(problem, graph, method, **options, engine=engine, progress=False)
         optimum = problem.optimum(tol=_OPTIMUM_TOL) if alike is None else alike.optimum
-        found = {"optimum": optimum, "optimal_loss": _loss_at(problem, optimum), "rate": np.asarray(rate)}
-        kept = store.put(key, _arrays(run) | found)
+        losses = [problem.site(i).metrics(optimum[None])[0] for i in range(problem.n)]
+        found = {"optimum": optimum, "optimal_loss": np.asarray(np.mean(losses)), "rate": np.asarray(rate)}
+        arrays = {name: getattr(run, name) for name in _NUMBERS}
+        kept = store.put(key, found | {name: array for name, array in arrays.items() if array is not None})
     else:  # the ledger is computed again: the facts determine every charge
         setup = prepare(problem, graph, method, **options, strict=True)
         numbers = {name: kept.get(name) for name in _NUMBERS}
@@ -270,16 +273,3 @@ def _outcome(
         figure.run.delta,
         key,
     )
-
-
-_NUMBERS = ("loss", "accuracy", "consensus_gap", "coef", "history")
-
-
-def _arrays(run: Run) -> dict[str, Array]:
-    return {name: array for name in _NUMBERS if (array := getattr(run, name)) is not None}
-
-
-def _loss_at(problem: Problem, f: Array) -> Array:
-    """The paper's loss L for the case that every site has the model f."""
-    losses = [problem.site(i).metrics(f[None])[0] for i in range(problem.n)]
-    return np.asarray(np.mean(losses))
