@@ -66,7 +66,7 @@ def test_auto_times_the_first_job_and_runs_each_job_once(monkeypatch, chosen):
     monkeypatch.setattr(sweep, "choose_for_jobs", lambda seconds, jobs: asked.append(jobs) or chosen)
     tasks = ModuleType("tasks")
     tasks.scatter = lambda run, items, address: there.extend(items) or enumerate(map(run, items))
-    monkeypatch.setitem(sys.modules, "taciturn.runtime.ray.worker", tasks)
+    monkeypatch.setitem(sys.modules, "taciturn.runtime.ray.tasks", tasks)
     monkeypatch.setitem(sys.modules, "taciturn.runtime.ray", ModuleType("taciturn.runtime.ray"))
     assert list(sweep.run_each(lambda x: x * x, [3, 4, 5], engine="auto")) == [(0, 9), (1, 16), (2, 25)]
     assert asked == [2] and there == ([4, 5] if chosen == "ray" else [])

@@ -9,7 +9,7 @@ import pytest
 from support.raywork import cores, die_at, square
 from taciturn.core.errors import DataError, WorkerLost
 from taciturn.paper.sweeps.grid import run_each
-from taciturn.runtime.ray.worker import scatter
+from taciturn.runtime.ray.tasks import scatter
 
 
 def test_every_job_is_done_once(joined):

@@ -198,7 +198,7 @@ def run_each(
         yield 0, run(items[0])
         first, engine = 1, choose_for_jobs(time.perf_counter() - clock, len(items) - 1)
     if engine == "ray":
-        from ...runtime.ray.worker import scatter
+        from ...runtime.ray.tasks import scatter
 
         for place, result in scatter(run, items[first:], address=address):
             yield first + place, result

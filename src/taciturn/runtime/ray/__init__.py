@@ -1,9 +1,10 @@
 """Runs on a Ray cluster. Each Ray actor computes a shard, which is a group of many sites.
 
 cluster.py   join a cluster, or start one on this machine
-worker.py    the actor that computes a shard; independent jobs, for parameter sweeps
+worker.py    the actor that computes a shard
 driver.py    the driver: in each round it asks every shard, charges the ledger and passes messages on
 engine.py    RayEngine: carries out a run, and resumes the run if a worker was lost
+tasks.py     independent jobs, for parameter sweeps
 """
 
 from ...core.errors import MissingExtra

@@ -1,11 +1,11 @@
-"""Workers on a cluster: the Ray actor that computes a shard (a group of sites), and independent jobs."""
+"""The Ray actor that computes a shard (a group of sites), and `crew`: all workers of a run."""
 
 from __future__ import annotations
 
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,9 +19,7 @@ from ...core.versions import versions
 from ...methods.base import AnyProblem
 from ...objective.sources import Size, Source, SourcedProblem, open_site, survey
 from ..checkpoint import Checkpoint
-from ..engine_selection import cpus_here, limited_to
 from ..shards import Part, Shard, ShardTask
-from .cluster import cluster
 
 PATIENCE = 60.0
 """Seconds to wait for free CPUs on the cluster."""
@@ -139,39 +137,3 @@ def _check_versions(workers: Sequence[Any]) -> None:
                     f"a worker has {package} {found.get(package)}, the driver has {here}; install the "
                     "driver's version on all nodes."
                 )
-
-
-def scatter(
-    run: Callable[[Any], Any], items: Sequence[Any], *, address: str | None = None
-) -> Iterator[tuple[int, Any]]:
-    """Yield (position, run(item)) for all items, in the order in which the jobs finish. A job uses one CPU.
-
-    Each job is one Ray task, which is not repeated if it fails. An error that `run` raises ends all jobs. If
-    a worker is lost, the other jobs continue, and an error at the end reports the lost jobs.
-    """
-    with cluster(address, cpus_here()):
-        remote = ray.remote(max_retries=0, num_cpus=1)(_job)
-        pending = {remote.remote(run, item): place for place, item in enumerate(items)}
-        lost = 0
-        try:
-            while pending:
-                (done,), _ = ray.wait(list(pending), num_returns=1)
-                place = pending.pop(done)
-                try:
-                    (result,) = fetch([done])
-                except RayError:
-                    lost += 1
-                else:
-                    yield place, result
-        finally:
-            for reference in pending:
-                ray.cancel(reference, force=True)
-    if lost:
-        raise WorkerLost(
-            f"{lost} of {len(items)} jobs lost their worker; run the same command again for the lost jobs."
-        )
-
-
-def _job(run: Callable[[Any], Any], item: Any) -> Any:
-    with limited_to(1):
-        return run(item)
