@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...core.files import check_folder, write_whole
 from ..app import app
 from ..options import AsJson
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 _Epsilon = Annotated[
     float, typer.Option(help="The privacy cost epsilon of this command, for any one record or person.")
 ]
-_Bins = Annotated[int, typer.Option(help="The number of bins of each histogram.")]
 _Kept = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate to this file.")]
 
 
@@ -43,7 +43,6 @@ def evaluate(
     cost of training. The keys delta, colluding and person of the job file, and the budget in owner.toml,
     apply.
     """
-    from ...core.files import check_folder
     from ...jobs.statistics import evaluate_job
 
     check_folder("--certificate", certificate)
@@ -101,7 +100,7 @@ def describe(
         Path, typer.Argument(help="A job file; it names the sites, the columns and their ranges.")
     ],
     epsilon: _Epsilon = 0.5,
-    bins: _Bins = 20,
+    bins: Annotated[int, typer.Option(help="The number of bins of each histogram.")] = 20,
     certificate: _Kept = None,
     as_json: AsJson = False,
 ) -> None:
@@ -111,7 +110,6 @@ def describe(
     Use it to adjust the ranges in the schema before you train. The keys delta, colluding and person of the
     job file, and the budget in owner.toml, apply.
     """
-    from ...core.files import check_folder
     from ...jobs.statistics import describe_job
     from ...jobs.training_job import kind_in
 
@@ -139,7 +137,6 @@ def describe(
 def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
     """Write the certificate to the file `kept`, if given. Print the facts as JSON, or else the statement."""
     from ...core.canonical import plain
-    from ...core.files import write_whole
 
     stated = found.certificate
     if kept is not None:
