@@ -1,14 +1,20 @@
 """A masked job: required and forbidden keys, and a hash that covers all of them."""
 
+import tomllib
+
 import pytest
 
 from support.sitemasked import masked_network
 from support.sitework import network
-from taciturn.core.errors import SiteError
+from taciturn.core.errors import SiteError, WrongFiles
+from taciturn.jobfile.toml_files import write_toml
+from taciturn.sites.files.job import load_job
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.watch.checkup import costs
 from taciturn.sites.wire.config import largest_payload
+
+AGE = {"fields": [{"name": "age", "low": 0, "high": 100}]}
 
 
 def loaded(folder, **job):
@@ -38,11 +44,38 @@ def test_masked_job_with_missing_or_invalid_keys_is_refused(tmp_path, job, words
         loaded(tmp_path, **job)
 
 
+QUESTIONS = {"kind": "describe", "describe": {"columns": ["age"]}, "epsilon": 1.0, "schema": AGE}
+
+
+@pytest.mark.parametrize("questions", [False, True], ids=["train", "describe"])
+@pytest.mark.parametrize(("colluding", "least"), [(0, 3), (1, 4), (2, 4), (3, 5), (None, 5)])
+def test_two_groups_of_a_quorum_share_an_honest_site(tmp_path, questions, colluding, least):
+    """Otherwise colluding sites could continue the run with each of two groups of honest sites."""
+    if not questions and colluding is None:
+        pytest.skip("a masked job that trains states `colluding`")
+
+    def job_with(quorum):
+        given = {"quorum": quorum, "colluding": colluding}
+        path = masked_network(tmp_path / str(quorum), job=None if questions else given)[0]
+        if questions:
+            job = tomllib.loads((path.parent.parent / "job.toml").read_text())
+            facts = {key: job[key] for key in ("format", "name", "sites", "links")} | QUESTIONS | given
+            (path.parent.parent / "job.toml").write_text(write_toml(facts))
+        return load_job(path.parent.parent / "job.toml")
+
+    assert [job_with(quorum).quorum for quorum in {least, 5}] == list({least, 5})
+    for quorum in (least - 1, 6):
+        with pytest.raises(WrongFiles, match=rf"`quorum` must be from {least} to 5 \(all sites\)"):
+            job_with(quorum)
+
+
 def test_penalty_job_refuses_keys_of_masked_jobs(tmp_path):
     with pytest.raises(SiteError, match="`colluding` belongs to method 'masked'"):
         load_site(network(tmp_path, job={"colluding": 1, "method": "penalty"})[0])
     with pytest.raises(SiteError, match="`tol` must be given: the method of this job is 'penalty'"):
         load_site(network(tmp_path / "again", job={"tol": None})[0])
+    with pytest.raises(SiteError, match="`quorum` needs method 'masked'; the job has 'penalty'"):
+        load_site(network(tmp_path / "third", job={"quorum": 3})[0])
 
 
 def test_a_site_of_a_masked_job_has_no_noise_of_its_own(tmp_path):

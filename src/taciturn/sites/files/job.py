@@ -86,6 +86,7 @@ class NetworkJob(Job):
                 raise ValueError(
                     f"`links`: {pair} has an endpoint; give one of them an `endpoint`, or add a `relay`"
                 )
+        self._check_quorum()
         if self.kind != TRAIN:
             return self._check_questions()
         if (self.width is None) == (self.table is None):
@@ -100,7 +101,6 @@ class NetworkJob(Job):
         if self.dimension > _WIDEST:
             raise ValueError(f"`schema` must give at most {_WIDEST} features; it gives {self.dimension}")
         self._check_method()
-        self._check_quorum()
         for site in self.sites:
             if self.C > site.samples:
                 raise ValueError(
@@ -180,7 +180,7 @@ class NetworkJob(Job):
         """Check `quorum`: any two groups of this size must have an honest site in common."""
         if self.quorum is None:
             return
-        if not self.settings.quorum:
+        if not _methods()[self.method].quorum:
             raise ValueError(f"`quorum` needs method 'masked'; the job has {self.method!r}")
         sites = len(self.sites)
         least = (sites + (sites - 1 if self.colluding is None else self.colluding)) // 2 + 1
