@@ -1,5 +1,10 @@
 """A site's rows: the number that the job states, norm at most 1, never quoted."""
 
+import hashlib
+import os
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,8 +13,10 @@ from support.sitework import SCHEMA, TABLE, network, shards, sites, table
 from taciturn.cli.app import run
 from taciturn.core.errors import DataError, SiteError
 from taciturn.jobfile.job_rows import read_arrays
-from taciturn.sites.files.rows import load_rows
+from taciturn.jobfile.toml_files import write_toml
+from taciturn.sites.files.rows import load_rows, load_table
 from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.prepare import make_ready
 
 
 def test_arrays_come_back_as_they_are(tmp_path):
@@ -189,3 +196,23 @@ def test_an_archive_that_changes_while_it_is_read_is_refused(tmp_path, monkeypat
     monkeypatch.setattr(np, "load", load_and_grow)
     with pytest.raises(SiteError, match=r"rows\.npz: changed while it was read; run again"):
         load_rows(site)
+
+
+@pytest.mark.process
+def test_a_program_of_arrays_reads_the_rows_of_a_network(tmp_path, monkeypatch):
+    examples = Path(__file__).parents[3] / "examples"
+    monkeypatch.setenv("PYTHONPATH", f"{os.environ.get('PYTHONPATH', '')}:{examples}")
+    sha256 = hashlib.sha256((examples / "own_programs.py").read_bytes()).hexdigest()
+    asked = {"program": "own_programs:Median", "sha256": sha256, "settings": {"rounds": 6}}
+    job = {"format": 2, "name": "median", "kind": "program", "program": asked, "dimension": 1}
+    facts = job | {"epsilon": 2.0, "colluding": 1, "seed": 5}
+    own = {"penalty": None, "noise": None, "output_noise": None}
+    path = network(tmp_path, [(0, 1), (1, 2), (0, 2)], data=shards(3, d=1), site=own)[0]
+    old = tomllib.loads((tmp_path / "job.toml").read_text())
+    (tmp_path / "job.toml").write_text(write_toml(facts | {key: old[key] for key in ("sites", "links")}))
+    ready = make_ready(load_site(path))
+    assert ready.run.rounds == 6
+    np.testing.assert_array_equal(load_table(ready.site).array, shards(3, d=1)[0][0])
+    with pytest.raises(SiteError, match="`intercept` belongs to kind 'train'"):
+        (tmp_path / "job.toml").write_text("intercept = false\n" + (tmp_path / "job.toml").read_text())
+        load_site(path)

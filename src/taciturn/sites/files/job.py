@@ -69,7 +69,7 @@ class NetworkJob(Job):
     @classmethod
     def _without_table(cls, entries: Any) -> Any:
         """Set no intercept by default if the rows are arrays, because an array can have a constant column."""
-        if isinstance(entries, dict) and "dimension" in entries:
+        if isinstance(entries, dict) and "dimension" in entries and entries.get("kind", TRAIN) == TRAIN:
             return {"intercept": False} | entries
         return entries
 
