@@ -13,6 +13,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from support.asked import make_asked, patients
 from support.sitecheck import check_both
 from support.sitework import TABLE, network, table
 from taciturn.cli.app import run
@@ -206,3 +207,22 @@ def test_a_slow_neighbour_meets_a_site_that_came_long_before(tmp_path, capsys):
     assert run(["site", "check", str(first), "--wait", "300"]) == 0
     late.join()
     assert [finding.good for finding in met] == [True]
+
+
+def test_check_of_a_job_of_questions_counts_the_cells_that_its_questions_read(tmp_path, capsys):
+    table = patients(300)
+    table["sex"] = ["f"] * 40 + table["sex"][40:]
+    table["pressure"] = ["high"] * 300
+    asked = {"kind": "describe", "describe": {"columns": ["age", "sex"]}}
+    path = make_asked(tmp_path, [table, patients(300)], job=asked, site={"budget": budget(tmp_path)})[0]
+    assert run(["site", "check", str(path), "--wait", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "data: 300 rows, 2 columns;" in out and "approved by the rules in site.toml" in out
+    assert "40 of 300 cells of `sex` do not fit: 40 unreadable or unknown" in out and "pressure" not in out
+    path.with_name("rows.csv").write_text(path.with_name("rows.csv").read_text().replace("male", "x"))
+    assert run(["site", "check", str(path), "--wait", "0"]) == 1
+    assert "FAIL  only for the owner of the rows; never share it: 300 of 300 cells" in capsys.readouterr().out
+
+
+def budget(tmp_path):
+    return {"epsilon": 10.0, "large_delta": True, "ledger": str(tmp_path / "account" / "budget.sqlite")}

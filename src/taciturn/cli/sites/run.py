@@ -85,7 +85,8 @@ def check(
         say(finding)
     counted = "persons" if job.person else "rows"
     unit = f"unit of the owner's budget: {ready.site.file.budget.unit}; unit of the job: {job.unit}"
-    say(Finding(True, f"data: {ready.site.samples} {counted}, {job.dimension} features; {unit}"))
+    read = f"{job.dimension} features" if job.kind == "train" else f"{job.columns} columns"
+    say(Finding(True, f"data: {ready.site.samples} {counted}, {read}; {unit}"))
     for finding in (*own.rows(ready.site), *costs(ready)):
         say(finding)
     if wait > 0:

@@ -261,6 +261,11 @@ class NetworkJob(Job):
         """d, the number of features; for questions, the number of columns of an array, or 1 for a table."""
         return len(self.feature_names) if self.kind == TRAIN else self.width or 1
 
+    @property
+    def columns(self) -> int:
+        """The number of columns that the questions read."""
+        return self.dimension if self.table is None else len(self.asking.reads)
+
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the model's coefficients."""

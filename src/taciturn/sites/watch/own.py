@@ -9,7 +9,6 @@ import os
 import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +17,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from ...core.errors import one_line
-from ...data.tables.cell_counts import count_cells
+from ...data.tables.cell_counts import count_column
+from ...jobfile.job_format import TRAIN
 from ...jobfile.job_rows import read_tables
 from ..files.keys import load_certificates
 from ..files.rows import load_rows
@@ -155,26 +155,31 @@ def _literal(host: str) -> bool:
 
 def rows(site: Site) -> Iterator[Finding]:
     """Findings about rows, labels and cells that cannot be used. Only the owner of the rows may see them."""
-    X, y = load_rows(site)
-    mine = partial("{0}: {1}".format, OWNER_ONLY)
-    zeros = int(np.sum(~X.any(axis=1)))
-    if zeros:
-        yield Finding(zeros < len(X), mine(f"{zeros} of {len(X)} rows become zeros and have no effect"))
-    positive = int(np.sum(y[X.any(axis=1)] > 0))
     job = site.job
-    if (
-        job.loss.kind != "regression"
-        and not job.several
-        and zeros < len(X)
-        and positive in (0, len(X) - zeros)
-    ):
-        told = ("-1", "+1") if job.label is None else job.label.told or ()
-        what = repr(told[positive > 0])
-        yield Finding(
-            False, mine(f"every label that can be read is {what}: is the other class spelt as in the table?")
-        )
-    if job.label is None:
+    if job.kind == TRAIN:
+        yield from _training_rows(site)
+    if job.table is None:
         return
-    for counts in count_cells(job.schema_, read_tables(job, [site.rows], job.schema_.names).columns):
+    fields = [field for field in job.schema_ if job.kind == TRAIN or field.name in job.asking.reads]
+    columns = read_tables(job, [site.rows], [field.name for field in fields]).columns if fields else {}
+    for field in fields:
+        counts = count_column(field, columns[field.name])
         if counts.many_lost:
-            yield Finding(counts.fit > 0, mine(counts.losses()))
+            yield Finding(counts.fit > 0, f"{OWNER_ONLY}: {counts.losses()}")
+
+
+def _training_rows(site: Site) -> Iterator[Finding]:
+    """Findings about rows that become zeros, and about labels that are all equal."""
+    (X, y), job = load_rows(site), site.job
+    used = X.any(axis=1)
+    zeros = int(np.sum(~used))
+    if zeros:
+        text = f"{OWNER_ONLY}: {zeros} of {len(X)} rows become zeros and have no effect"
+        yield Finding(zeros < len(X), text)
+    if job.loss.kind == "regression" or job.several or zeros == len(X):
+        return
+    positive = int(np.sum(y[used] > 0))
+    if positive in (0, len(X) - zeros):
+        what = repr((("-1", "+1") if job.label is None else job.label.told or ())[positive > 0])
+        text = f"every label that can be read is {what}: is the other class spelt as in the table?"
+        yield Finding(False, f"{OWNER_ONLY}: {text}")
