@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 import taciturn as tt
 from taciturn.core.types import LazyRows
-from taciturn.data.features import expansion
+from taciturn.data.features import mapped_rows
 
 ROWS = 12_000
 RANGES = {k: (0, 1) for k in range(8)}
@@ -21,7 +21,7 @@ SETTINGS: dict[str, Any] = {"epsilon": 1.0, "sites": 3, "classes": [False, True]
 @pytest.fixture(autouse=True)
 def _none_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every expansion counts as too large to be held."""
-    monkeypatch.setattr(expansion, "HELD", 0)
+    monkeypatch.setattr(mapped_rows, "HELD", 0)
 
 
 def _table(rows: int = ROWS) -> tuple[np.ndarray, np.ndarray]:

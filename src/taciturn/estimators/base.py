@@ -27,7 +27,7 @@ from ..core.errors import (
     PrivacyLeakWarning,
 )
 from ..core.types import Array, LazyRows
-from ..data.features.expansion import held_if_few
+from ..data.features.mapped_rows import held_if_few
 from ..data.tables.clipping import clip_rows, is_sparse, row_norms, whitened_factors
 from ..data.tables.dealing import SiteAssignment, assign_sites
 from ..data.tables.unit_ball import UnitBallScaling

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import Stopped, TaciturnError
 from ..core.types import Array, LazyRows
-from ..data.features.expansion import held_if_few
+from ..data.features.mapped_rows import held_if_few
 from ..data.tables.encoder import BoundedEncoder
 from ..estimators.base import PrivateLinearModel
 from ..estimators.charging import LedgerFile

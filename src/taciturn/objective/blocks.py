@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -70,16 +70,10 @@ class Block:
         pieces = [scaled @ other.ZT for other in others]
         return np.concatenate([p if isinstance(p, np.ndarray) else p.toarray() for p in pieces], axis=1)
 
-    @property
-    def entries(self) -> int:
-        """The number of stored entries of Z."""
-        return int(self.Z.size if isinstance(self.Z, np.ndarray) else self.Z.nnz)
-
     def squares(self, weights: Array) -> Array:
         """The diagonal of Z' diag(weights) Z."""
-        if isinstance(self.Z, np.ndarray):
-            return np.asarray(weights @ np.square(self.Z))
-        return np.asarray(self.Z.multiply(self.Z).T @ weights)
+        squared = np.square(self.Z) if isinstance(self.Z, np.ndarray) else self.Z.multiply(self.Z)
+        return np.asarray(squared.T @ weights)
 
 
 def weighted_parts(rows: Rows, weights: Any, unit: float, *, site: str) -> tuple[WeightedRows, ...]:
@@ -104,11 +98,7 @@ class LazyBlocks(Sequence[Block]):
     def __len__(self) -> int:
         return len(self.cuts)
 
-    @overload
-    def __getitem__(self, at: int) -> Block: ...
-    @overload
-    def __getitem__(self, at: slice) -> LazyBlocks: ...
-    def __getitem__(self, at: int | slice) -> Block | LazyBlocks:
+    def __getitem__(self, at: Any) -> Any:
         return LazyBlocks(self.cuts[at]) if isinstance(at, slice) else _block(*self.cuts[at])
 
 
@@ -134,13 +124,13 @@ def _block(part: WeightedRows, start: int, stop: int) -> Block:
     Z, offset = part.rows.Z, part.rows.offset
     if (start, stop) == (0, Z.shape[0]) and not isinstance(Z, LazyMatrix):
         return Block(Z, Z.T, offset, part.weight)
-    some = None if offset is None else offset[start:stop]
+    some = slice(start, stop)
     if isinstance(Z, LazyMatrix):
-        piece = Z.rows(slice(start, stop))
+        piece = Z.rows(some)
     else:
-        piece = Z[start:stop] if isinstance(Z, np.ndarray) else _csr_rows(Z, start, stop)
+        piece = Z[some] if isinstance(Z, np.ndarray) else _csr_rows(Z, start, stop)
     back = piece.T if isinstance(piece, np.ndarray) else _transpose(piece)
-    return Block(piece, back, some, part.weight)
+    return Block(piece, back, None if offset is None else offset[some], part.weight)
 
 
 def _csr_rows(Z: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:

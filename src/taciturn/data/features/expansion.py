@@ -10,23 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ...core import checks
 from ...core.errors import DataError
-from ...core.types import Array, LazyRows
-
-Columns = Mapping[Any, NDArray[Any]]
-
-HELD = 2**27
-"""A fit keeps all expanded rows in memory, for speed, if they have at most this many entries (1 GB)."""
+from ...core.types import Array
 
 PLAIN = 0.3  # the weight of the column itself, 2v - 1, in a curve's squared norm; the hats have the rest
 SURFACES = 0.3  # the weight of the surfaces in a row's squared norm, if there are surfaces
@@ -142,23 +135,3 @@ def frequencies(seed: int, surfaces: int, numbers: int) -> tuple[Array, Array]:
     phase = 2.0 * math.pi * uniform[surfaces * numbers :]
     w.flags.writeable = phase.flags.writeable = False  # the cache returns the same arrays again
     return w, phase
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MappedRows(LazyRows):
-    """The rows expand(record) of all records of a table. The table is stored, but not the expanded rows.
-
-    expand : turns some records, given as columns, into rows. Each row depends on its own record alone.
-    """
-
-    columns: Columns
-    expand: Callable[[Columns], Array]
-    shape: tuple[int, int]
-
-    def take(self, chosen: Any) -> Array:
-        return self.expand({key: column[chosen] for key, column in self.columns.items()})
-
-
-def held_if_few(rows: LazyRows) -> Any:
-    """The rows as an array if they have at most HELD entries; otherwise the lazy rows themselves."""
-    return np.asarray(rows) if rows.size <= HELD else rows

@@ -22,7 +22,8 @@ from ..tables.column_types import Number
 from ..tables.encoder import bound_rows, unit_numbers
 from ..tables.table_inputs import take_columns
 from .blind_choice import choose_map
-from .expansion import Columns, Expansion, MappedRows
+from .expansion import Expansion
+from .mapped_rows import Columns, MappedRows
 
 AUTO = "auto"
 

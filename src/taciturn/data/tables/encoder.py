@@ -15,7 +15,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from ...core import checks
 from ...core.errors import DataError, ParameterError
 from ...core.types import Array, LazyRows
-from ..features.expansion import Columns, Expansion, MappedRows
+from ..features.expansion import Expansion
+from ..features.mapped_rows import Columns, MappedRows
 from .column_parsing import MISSING, OTHER, parse
 from .column_types import Boolean, Category, Date, Field, Number
 from .schema import Schema, public_columns

@@ -18,7 +18,7 @@ from ...core.errors import ParameterError
 from ...core.formatting import format_cost
 from ...core.notebook import Picture
 from ...data.features.blind_choice import schema_map
-from ...data.features.expansion import held_if_few
+from ...data.features.mapped_rows import held_if_few
 from ...data.tables.dealing import SiteAssignment
 from ...data.tables.encoder import BoundedEncoder
 from ...data.tables.schema import Schema, public_columns

@@ -100,7 +100,7 @@ class Preconditioner:
         diagonal = phi.mean_diagonal(F)
         pairs = list(zip(phi.blocks, weights, strict=True))
         rows, d = sum(len(w) for w in weights), F.shape[1]
-        entries = sum(block.entries for block in phi.blocks)
+        entries = sum(block.Z.size for block in phi.blocks)  # of a sparse Z: the stored entries
         if d <= min(rows, LARGEST_MATRIX) and d * d <= entries:
             H = np.diag(diagonal)
             for block, w in pairs:
