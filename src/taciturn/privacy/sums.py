@@ -188,7 +188,7 @@ class SumTerms:
             return SumBounds((2 * d, 2 * (d - 1)), S, stray)
         if part in (WHITENED, CLIPPED):
             return self._whitened(part, before)
-        S = sens.gradient_sensitivity(loss.slope_at_zero if first else loss.slope_bound, X, n)
+        S = 2.0 * (loss.slope_at_zero if first else loss.slope_bound) * X / n
         stray = sens.gradient_stray(loss.slope_bound, self._slope_error(), self.largest, X)
         return SumBounds((d * loss.classes,), S, stray)
 

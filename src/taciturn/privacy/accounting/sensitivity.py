@@ -40,14 +40,12 @@ _SAFE = 1.001  # covers second-order terms
 
 
 def moments_sensitivity(X: float, n: float) -> float:
-    """S of the mean of x x'. Each off-diagonal entry is released once, times sqrt 2, so that the norm of a
-    change is ||xx' - zz'||_F."""
+    """S of the mean of x x'; off-diagonal entries count once, times sqrt 2, as in ||xx' - zz'||_F."""
     return math.sqrt(2.0) * X**2 / n
 
 
 def squares_sensitivity(X: float, n: float) -> float:
-    """S of the means of x and of x^2 together. Leaving out the entries of a constant column does not increase
-    S."""
+    """S of the means of x and of x^2; leaving out the entries of a constant column does not increase it."""
     X2 = X**2
     return (math.sqrt(2 * X2 + 2 * X2**2 + 0.5) if X2 >= 0.5 else 2 * X) / n
 
@@ -55,15 +53,10 @@ def squares_sensitivity(X: float, n: float) -> float:
 def counts_sensitivity(tables: int) -> float:
     """S of `tables` tables of counts, if every unit has a total weight of 1 in each table: sqrt(2 tables).
 
-    In one table, one unit has weights p >= 0 and another unit has weights q >= 0, which add up to at most 1
-    for each unit. So ||p - q||^2 <= ||p||^2 + ||q||^2 <= 2. Two units in different cells attain this bound.
+    In one table, two units have weights p, q >= 0 that add up to at most 1 for each unit. So
+    ||p - q||^2 <= ||p||^2 + ||q||^2 <= 2. Two units in different cells attain this bound.
     """
     return math.sqrt(2.0 * tables)
-
-
-def gradient_sensitivity(slope: float, X: float, n: float) -> float:
-    """S of the mean gradient if |L'| is at most `slope`."""
-    return 2.0 * slope * X / n
 
 
 # -- floats -----------------------------------------------------------------------------------------
@@ -96,7 +89,6 @@ def softmax_error(classes: int, margin: float, X: float, *, bounded: bool) -> fl
     """A bound on ||computed - true w (p - e_y)||, where p is the softmax of the margins.
 
     Softmax is 1/2-Lipschitz, and each entry of p is a quotient of a few rounded numbers.
-
     w (p - e_y) is 8-Lipschitz in p: w <= 1, and |dw| <= 2 / (1 - 1/K) |dp| <= 4 |dp|, ||p - e_y|| <= sqrt 2.
     """
     moved = margin + 2 * _U * X * REACH

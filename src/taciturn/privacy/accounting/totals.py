@@ -78,8 +78,7 @@ def _table(values: Array) -> Array:
 def _crossings(
     smaller: Callable[[IntArray], NDArray[np.bool_]], shape: tuple[int, ...], count: int
 ) -> IntArray:
-    """For every round the first order at which `smaller` is False, by bisection. Any order would give a valid
-    bound."""
+    """For every round the first order at which `smaller` is False, by bisection; any order would be valid."""
     low, high = np.zeros(shape, dtype=np.intp), np.full(shape, count, dtype=np.intp)
     for _ in range(count.bit_length()):
         middle = (low + high) // 2
@@ -116,8 +115,7 @@ class _Axis:
         return np.minimum(cost(self.nodes[:, None], self.next[:, None]), _INFINITE)
 
     def sums(self, table: Array, *, start: IntArray | None = None, stop: IntArray | None = None) -> Array:
-        """The sum over the rounds of a site. Each round counts at orders from its `start` on, or up to its
-        `stop`."""
+        """The sum over a site's rounds. A round counts at orders from its `start` on, or up to its `stop`."""
         sites, orders = len(self.left), table.shape[1]
         result = np.zeros((sites, orders))
         if self.left.size == 0:
@@ -133,8 +131,7 @@ class _Axis:
         return np.where(result >= _INFINITE / 1e30, np.inf, up(result))
 
     def _sums(self, part: slice, table: Array, stop: IntArray) -> Array:
-        """The sums, computed from the last order to the first: a round's weights are added at its `stop`, so
-        that nothing is subtracted."""
+        """The sums, from the last order to the first: weights are added at `stop`, and never subtracted."""
         left, right, share = self.left[part], self.right[part], self.share[part].ravel()
         n, sites = len(self.nodes), len(left)
         row = np.arange(sites)[:, None] * n

@@ -38,7 +38,7 @@ class Certificate(Claims):
         discrete noise, which `epsilon` includes; None for other runs.
     pure_epsilon : epsilon at delta = 0; inf for Gaussian noise.
     paper_epsilon : the bound of [ZKL18, Thm 3]; inf if the theorem does not cover the run.
-    worst_site : the number of the site with the largest epsilon.
+    worst_site : the site with the largest epsilon.
     accountant : the bound that gave epsilon at the worst site: the smallest of "gaussian", "renyi", "pure".
 
     `run.certificate(delta)`, `fitted.certificate_` and `taciturn.plan(...).certificate` are certificates.
@@ -100,8 +100,7 @@ class Certificate(Claims):
         pictures = {}
         if math.isfinite(self.epsilon):
             facts["scale"], pictures = "", {"scale": epsilon_scale(self.epsilon)}
-        cost = cost_line(self)
-        return facts_table("Certificate", facts, cost, folded=self.statement(), pictures=pictures)
+        return facts_table("Certificate", facts, cost_line(self), folded=self.statement(), pictures=pictures)
 
     def plot(self) -> Picture:
         """The worst site's epsilon after each round."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,13 +32,11 @@ _REMEMBERED = 4096
 
 
 class Spent(NamedTuple):
-    """The sum of some charges: their Renyi cost at each order, their pure epsilon and their mu^2. For masked
-    sums only the charged rounds are kept."""
+    """The sum of some charges: their Renyi cost at each order, their pure epsilon and their mu^2."""
 
     renyi: Array
     pure: float
     square: float
-    rounds: tuple[int, ...] = ()
 
 
 class _Prices:
@@ -69,7 +67,7 @@ class RenyiFilter:
         self._orders = bounds.ORDERS if budget.order is None else np.array([budget.order])
         self._delta = usable_delta(price.run, budget.delta)
         self._square = exact_mu(price.run, budget.epsilon, budget.delta) ** 2
-        self.spent = Spent(np.zeros(len(self._orders)), 0.0, 0.0)
+        self.spent: Any = Spent(np.zeros(len(self._orders)), 0.0, 0.0)
 
     def after(self, charge: Charge) -> Spent:
         """The cost after a charge; `BudgetExceeded` if it exceeds the budget."""
@@ -96,24 +94,25 @@ class MaskedFilter:
     """The cost of one site's masked sums if `run.colluding` sites collude, and the site's budget.
 
     Every round is charged at most once. So if the budget is enough for all rounds of the run together, it is
-    enough for any charges, and the filter compares no charge with the budget.
+    enough for any charges, and the filter compares no charge with the budget. `spent` lists the rounds.
     """
+
+    spent: Any = ()
 
     def __init__(self, run: RunFacts, site: SiteFacts, budget: SiteBudget) -> None:
         self._run, self._site, self._budget = run, site, budget
         self._honest = run.honest(run.colluding)
-        self.spent = Spent(np.zeros(0), math.inf, math.inf)
 
-    def after(self, charge: Charge) -> Spent:
-        """The cost after a charge; `BudgetExceeded` if it exceeds the budget."""
+    def after(self, charge: Charge) -> tuple[int, ...]:
+        """The rounds after a charge; `BudgetExceeded` if their cost exceeds the budget."""
         spent = self.plus(charge)
         if not self._pays_for_all:
-            _admit(self._site, self._budget, charge, self._cost(sorted(spent.rounds)))
+            _admit(self._site, self._budget, charge, self._cost(sorted(spent)))
         return spent
 
-    def plus(self, charge: Charge) -> Spent:
-        """The cost after a charge, not compared with the budget."""
-        return self.spent._replace(rounds=(*self.spent.rounds, charge.t))
+    def plus(self, charge: Charge) -> tuple[int, ...]:
+        """The rounds after a charge, whose cost is not compared with the budget."""
+        return *self.spent, charge.t
 
     @cached_property
     def _pays_for_all(self) -> bool:
@@ -131,15 +130,13 @@ def filters(
 ) -> list[Filter | None]:
     """For each site a filter, or None if the site has no budget."""
     price = _Prices(run)
-    made: list[Filter | None] = []
-    for facts, limit in zip(sites, budgets, strict=True):
-        if limit is None:
-            made.append(None)
-        elif run.mechanism.summed:
-            made.append(MaskedFilter(run, facts, limit))
-        else:
-            made.append(RenyiFilter(facts, limit, price))
-    return made
+
+    def made(site: SiteFacts, budget: SiteBudget | None) -> Filter | None:
+        if budget is None:
+            return None
+        return MaskedFilter(run, site, budget) if run.mechanism.summed else RenyiFilter(site, budget, price)
+
+    return [made(*pair) for pair in zip(sites, budgets, strict=True)]
 
 
 def _admit(site: SiteFacts, budget: SiteBudget, charge: Charge, epsilon: float) -> None:

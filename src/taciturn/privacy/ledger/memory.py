@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ...core import checks
 from ...core.errors import LedgerError, ParameterError
 from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
-from .filter import Spent, filters
+from .filter import filters
 
 SiteBudgets = SiteBudget | Sequence[SiteBudget | None] | None
 """One budget for all sites, a list with a budget (or None) for each site, or None: no site has a budget."""
@@ -106,7 +106,7 @@ class Book(ABC):
             raise ParameterError(f"`site` must be one of the ledger's {len(self.sites)} sites; got {site}.")
         return self._row[site]
 
-    def _admit(self, charge: Charge) -> Spent | None:
+    def _admit(self, charge: Charge) -> Any:
         """What the site will have spent after this charge; None if the site has no budget. Raises if the
         charge is not allowed."""
         row = self._row_of(charge.site)
@@ -119,7 +119,7 @@ class Book(ABC):
         limit = self._filters[row]
         return None if limit is None else limit.after(charge)
 
-    def _record(self, charge: Charge, spent: Spent | None) -> None:
+    def _record(self, charge: Charge, spent: Any) -> None:
         row = self._row_of(charge.site)
         degree = charge.degree or self.sites[row].degree
         self._log[row, charge.t - 1] = (True, charge.eta, charge.scale, charge.output_scale or 0.0, degree)
