@@ -33,8 +33,9 @@ class Run:
     history : (rounds, repeats, sites, features), every released vector; None unless `history=True`.
     settings : the settings of the run, as plain JSON.
     coordinates : (repeats, features, features), the matrix V of a run in whitened coordinates, else None.
-        The run uses V'x min(1, 1 / ||V'x||) for a row x. `coef` is the model for rows with ||V'x|| <= 1.
-        `decide` shortens longer rows as the run does.
+        The run uses V'x min(1, 1 / ||V'x||) for a row x. So a score that you compute from `coef` yourself is
+        right for rows with ||V'x|| <= 1 only; for longer rows it is too large, with the right sign. `decide`
+        shortens such rows as the run does, and `average` refuses such a run.
     """
 
     loss: Array
