@@ -63,13 +63,13 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from .schedules import Constant as Constant
     from .schedules import Geometric as Geometric
     from .schedules import Table as Table
+    from .statistics.descriptions import private_correlations as private_correlations
     from .statistics.descriptions import private_description as private_description
+    from .statistics.descriptions import private_survival as private_survival
     from .statistics.glm import PrivateGLM as PrivateGLM
-    from .statistics.purity import check_purity as check_purity
+    from .statistics.run_program import check_purity as check_purity
     from .statistics.run_program import run_program as run_program
     from .statistics.scores import private_score as private_score
-    from .statistics.survival import private_correlations as private_correlations
-    from .statistics.survival import private_survival as private_survival
     from .statistics.table_check import TableCheck as TableCheck
     from .statistics.table_check import check as check
 
@@ -108,13 +108,11 @@ _HOMES = {
     "questions.shipped.correlations": "PrivateCorrelations",
     "questions.shipped.score": "PrivateScore",
     "questions.shipped.survival_curves": "PrivateSurvival",
-    "statistics.descriptions": "private_description",
+    "statistics.descriptions": "private_correlations private_description private_survival",
     "questions.shipped.own": "ProgramResult",
-    "statistics.purity": "check_purity",
     "statistics.glm": "PrivateGLM",
-    "statistics.run_program": "run_program",
+    "statistics.run_program": "check_purity run_program",
     "statistics.scores": "private_score",
-    "statistics.survival": "private_correlations private_survival",
     "statistics.table_check": "TableCheck check",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

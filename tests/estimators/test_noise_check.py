@@ -35,8 +35,17 @@ def test_more_rows_and_trust_help_and_more_columns_hurt():
     assert noise_over_signal(500, 20, **USUAL) == pytest.approx(2 * one)
     assert noise_over_signal(500, 10, **(USUAL | {"colluding": None})) == pytest.approx(2 * one)
     assert noise_over_signal(500, 10, **(USUAL | {"epsilon": 3.0})) < one
-    assert noise_over_signal(500, 10, **(USUAL | {"delta": 0.0})) > 0
     assert noise_over_signal(500, 10, **(USUAL | {"epsilon": float("inf")})) == 0
+
+
+def test_pure_guarantee_counts_the_norm_of_its_noise():
+    """With density exp(-rate ||e||), the root mean square of ||e|| is sqrt(d (d + 1)) / rate."""
+    n, d = 500, 100
+    rate = n * USUAL["epsilon"] / 2
+    noise = np.sqrt(d * (d + 1)) / rate * np.sqrt(5 / 4)
+    assert noise_over_signal(n, d, **(USUAL | {"delta": 0.0})) == pytest.approx(
+        noise / np.sqrt(2 / (np.pi * d))
+    )
 
 
 @pytest.mark.parametrize(("n", "low", "high"), [(60, 0.4, 0.75), (6000, 0.9, 1.0)])

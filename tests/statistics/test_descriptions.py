@@ -94,3 +94,12 @@ def test_more_columns_need_more_noise_and_no_cell_is_revealed():
         tt.private_description({"a": [1.0] * 100}, {"a": (0, 2)}, epsilon=1.0, by=3)
     with pytest.raises(DataError):
         tt.private_description({"b": [1.0] * 100}, {"a": (0, 2)}, epsilon=1.0)
+
+
+def test_the_short_form_of_a_schema_is_enough():
+    rows = {"age": [50.0] * 500, "ward": ["medical"] * 500, "smoker": [True] * 500}
+    short = {"age": (0, 100), "ward": ["medical", "surgical"], "smoker": bool}
+    found = tt.private_description(rows, short, epsilon=5.0, random_state=0)
+    assert found["ward"].shares["medical"].value > 0.9 < found["smoker"].shares["yes"].value
+    with pytest.raises(DataError, match="`age` must be"):
+        tt.private_description(rows, {"age": (0, 50, 100)}, epsilon=5.0)

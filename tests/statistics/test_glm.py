@@ -338,3 +338,48 @@ def test_the_standard_error_of_a_rare_category_includes_the_curvature_of_the_lin
     monkeypatch.setattr(regression_fit, "_bends", lambda program, state: np.zeros(len(state.levels)))
     straight = model.fit(np.column_stack([age, rare]), y).se_
     assert found[0] == pytest.approx(straight[0], rel=0.01) and found[1] > 1.1 * straight[1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"bounds": [(0, 1), (1,)]}, "two numbers"),
+        ({"bounds": [0, 1]}, "two numbers"),
+        ({"bounds": [("a", 1), (0, 1)]}, "two numbers"),
+        ({"bounds": [(0, 1), (-1e308, 1e308)]}, "apart"),
+        ({"bounds": [(0, 1), (2, 2)]}, "low < high"),
+        ({"bounds": [(0, 1), (0, 1)], "outcome": (0,)}, "two numbers"),
+        ({"bounds": [(0, 1), (0, 1)], "names": ["one"]}, "`names`"),
+    ],
+)
+def test_malformed_ranges_are_refused_before_anything_is_spent(settings: Any, words: str) -> None:
+    X = np.random.default_rng(0).uniform(0, 1, (20_000, 2))
+    with pytest.raises(ParameterError, match=words):
+        tt.PrivateGLM(epsilon=5.0, **settings).fit(X, X[:, 0] > 0.5)
+
+
+def test_event_of_a_hazard_must_be_0_or_1() -> None:
+    X = np.random.default_rng(0).uniform(0, 1, (500, 1))
+    model = tt.PrivateGLM("hazard", bounds=[(0, 1)], periods=[1, 2])
+    with pytest.raises(DataError, match="the event"):
+        model.fit(X, np.column_stack([X[:, 0], 7 * (X[:, 0] > 0.5)]))
+
+
+@pytest.mark.parametrize("epsilon", [5.0, INF])
+@pytest.mark.parametrize("name", ["person", "site"])
+def test_ids_of_several_types_or_of_another_length_are_refused(epsilon: float, name: str) -> None:
+    X = np.random.default_rng(0).uniform(0, 1, (20_000, 1))
+    model = tt.PrivateGLM(epsilon=epsilon, bounds=[(0, 1)])
+    for wrong in ([1, 2], [None] * 5 + ["a"] * 19_995):
+        with pytest.raises(DataError, match=f"`{name}` must"):
+            model.fit(X, X[:, 0] > 0.5, **{name: wrong})
+
+
+def test_sparse_rows_give_the_result_of_dense_rows() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    X = np.random.default_rng(0).uniform(0, 1, (2000, 1))
+    dense, thin = (
+        tt.PrivateGLM("gaussian", epsilon=INF, bounds=[(0, 1), (0, 1)]).fit(kind, X[:, 0] ** 2)
+        for kind in (X, sparse.csr_matrix(X))
+    )
+    assert np.array_equal(dense.coef_, thin.coef_)

@@ -61,3 +61,9 @@ def test_a_hazard_is_a_logistic_regression_of_periods_at_risk():
         tol=1e-13
     )
     np.testing.assert_allclose([*found.coef_, *found.intercept_], truth.params, rtol=1e-7)
+
+
+def test_as_many_coefficients_as_rows_are_refused():
+    _, X = rows(3)
+    with pytest.raises(tt.errors.DataError, match="more complete rows than the 3 coefficients"):
+        fitted("gaussian", X, X[:, 0], outcome=(0, 2))

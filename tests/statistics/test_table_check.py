@@ -105,3 +105,37 @@ def test_label_of_another_length_is_refused():
 )
 def test_the_docs_of_every_estimator_point_to_it(name):
     assert "`taciturn.check" in getattr(tt, name).__doc__
+
+
+@pytest.mark.parametrize("kind", ["boolean", "string", "Int64", "object"])
+def test_missing_values_of_pandas_are_counted(kind):
+    pd = pytest.importorskip("pandas")
+    words = pd.Series(["1", "0", None, "1"] * 500, dtype="string")
+    numbers = pd.Series([1, 0, None, 1] * 500, dtype="Int64")
+    column = words if kind == "string" else numbers.astype(kind)
+    schema = tt.data.Schema.of(c=["0", "1"]) if kind != "boolean" else tt.data.Schema.of(c=bool)
+    counts = tt.check(pd.DataFrame({"c": column}), schema).columns[0].counts
+    label = tt.check(table(), SCHEMA, column).columns[-1].counts
+    assert (counts.fit, counts.missing) == (label.fit, label.missing) == (1500, 500)
+
+
+def test_plain_tables_may_be_sparse_but_must_contain_numbers():
+    sparse = pytest.importorskip("scipy.sparse")
+    assert tt.check(sparse.csr_matrix(np.eye(4))).rows == 4
+    for wrong in ([["secret", 1.0]], np.zeros((4, 0)), [[1.0], [1.0, 2.0]]):
+        with pytest.raises(tt.errors.ParameterError, match="finite numbers") as found:
+            tt.check(wrong)
+        assert "secret" not in str(found.value)
+
+
+def test_budget_is_checked_as_the_estimator_checks_it():
+    for wrong in (-1, 5, "all"):
+        with pytest.raises(tt.errors.ParameterError, match="colluding"):
+            tt.check(table(), SCHEMA, colluding=wrong)
+    assert tt.check(table(), SCHEMA, delta=None).noise == tt.check(table(), SCHEMA).noise
+    assert tt.check(table(), SCHEMA, delta=0).noise > 0
+
+
+def test_huge_targets_do_not_overflow():
+    found = tt.check(table(), SCHEMA, np.full(2000, 1e308), target_scale=1e-5)
+    assert any("target_scale" in line for line in found.troubles)

@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import checks
@@ -42,9 +41,9 @@ from ..planning.request import Plan, PlanRequest, unless_auto
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.certificate.released import Released
 from ..privacy.facts import SiteBudget
-from ..privacy.ledger.active import ORIGIN, active_budget, join_budget, note_origin, origin_of
+from ..privacy.ledger.active import active_budget, join_budget, origin_of
 from ..privacy.ledger.pricing import LEAK
-from .charging import LedgerFile, ledger_file
+from .charging import ChargedEstimator, LedgerFile, ledger_file
 from .fitting import FitTask
 from .noise_check import warn_of_noise
 from .personal import OwnRows, ball_of, joint_vectors, own_model, own_objective
@@ -90,7 +89,7 @@ _QUOTING = {
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
+class PrivateLinearModel(ChargedEstimator):
     """The base class of the private linear estimators: their parameters and their fit."""
 
     epsilon: float = 1.0
@@ -295,20 +294,6 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             if not known:
                 raise
         raise DataError(known[0])
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Add the active budget to the pickled state, so that a fit in another process is charged to it."""
-        state: dict[str, Any] = super().__getstate__()
-        return {**state, ORIGIN: note_origin(self)}
-
-    def __sklearn_clone__(self) -> Self:
-        """A fit of the clone is charged to the same budget as a fit of the original."""
-        values = self.get_params(deep=False)
-        copy = type(self)(**{name: clone(value, safe=False) for name, value in values.items()})
-        for name in (ORIGIN, "_metadata_request"):
-            if name in vars(self):
-                setattr(copy, name, deepcopy(vars(self)[name]))
-        return copy
 
     def _seed(self) -> int | None:
         """The seed of this fit; None for secret noise. A generator gives every fit a new seed."""

@@ -1,17 +1,38 @@
-"""The ledger file of a fit: a new SQLite file that records the privacy cost of each round.
+"""What a fit is charged to: the active budget, and the ledger file.
 
-Each round is recorded once for all outputs (linear models) of the fit, before anything of the round is
-released.
+A ledger file is a new SQLite file that records the privacy cost of each round of a fit. Each round is
+recorded once for all outputs (linear models) of the fit, before anything of the round is released.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, clone
 
 from ..core.errors import ParameterError
+from ..privacy.ledger.active import ORIGIN, note_origin
+
+
+class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator that stays bound to the active budget if it is pickled or cloned."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Add the active budget to the pickled state, so that a fit in another process is charged to it."""
+        return {**super().__getstate__(), ORIGIN: note_origin(self)}
+
+    def __sklearn_clone__(self) -> Self:
+        """A fit of the clone is charged to the same budget as a fit of the original."""
+        values = self.get_params(deep=False)
+        copy = type(self)(**{name: clone(value, safe=False) for name, value in values.items()})
+        for name in (ORIGIN, "_metadata_request"):
+            if name in vars(self):
+                setattr(copy, name, deepcopy(vars(self)[name]))
+        return copy
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ Consider rows of norm 1 that vary equally in d directions, with labels that a pl
 f = 0 the mean gradient of these rows has a norm of about L sqrt(2 / (pi d)), where L is the bound on the
 slope of the loss. Replacing one of n units moves the gradient by at most 2 L / n. If the whole budget were
 spent on one release of this gradient, with N sites of which h are honest, the noise would have a norm of
-2 L sqrt(d N / h) / (n mu). Here mu measures the budget, as in Gaussian differential privacy.
+2 L sqrt(d N / h) / (n mu). Here mu measures the budget, as in Gaussian differential privacy. With delta = 0
+the noise has the density exp(-||e|| epsilon n / (2 L)), and its norm is that of Gaussian noise with
+mu = epsilon / sqrt(d + 1).
 A fit has more noise than this release, and most tables have a weaker signal than these rows.
 """
 
@@ -14,10 +16,7 @@ import math
 import warnings
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..core.errors import BudgetTooSmallWarning
-from ..privacy.accounting.budgets import pure_mu
 from ..privacy.accounting.gaussian import gaussian_mu
 
 
@@ -31,7 +30,7 @@ def noise_over_signal(
     """
     if math.isinf(epsilon):
         return 0.0
-    mu = float(gaussian_mu(epsilon, delta) if delta else pure_mu(np.asarray(epsilon)))
+    mu = float(gaussian_mu(epsilon, delta) if delta else epsilon / math.sqrt(dimension + 1))
     honest = 1 if colluding is None else max(sites - colluding, 1)
     noise = 2 * math.sqrt(dimension * sites / honest) / (units * mu)
     return noise / math.sqrt(2 / (math.pi * dimension))

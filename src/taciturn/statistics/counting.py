@@ -19,9 +19,8 @@ from ..core import checks
 from ..core.errors import ParameterError
 from ..core.formatting import format_given
 from ..core.types import Array
-from ..data.tables.column_types import Number
 from ..data.tables.dealing import SiteAssignment, assign_sites
-from ..data.tables.schema import Schema
+from ..data.tables.schema import Schema, public_columns
 from ..data.tables.table_inputs import take_columns
 from ..methods.base import Network
 from ..methods.programs.own_program import ProgramTable
@@ -133,16 +132,15 @@ def ask_here(
 def ask_table(
     question: Question,
     table: Any,
-    schema: Schema | Mapping[str, tuple[float, float]],
+    schema: Schema | Mapping[str, Any],
     wishes: CountWishes,
     what: str,
 ) -> PrivateAnswer:
     """Answer one question about a table; `schema` has the public ranges and categories of its columns."""
-    if not isinstance(schema, Schema):
-        schema = Schema(tuple(Number(name, low, high) for name, (low, high) in schema.items()))
-    columns = take_columns(schema.names, table)
-    rows = len(columns[schema.names[0]])
-    return ask_here([question], PublicTable(schema), columns, rows, wishes, what)[0]
+    public = public_columns(schema)
+    columns = take_columns(public.names, table)
+    rows = len(columns[public.names[0]])
+    return ask_here([question], PublicTable(public), columns, rows, wishes, what)[0]
 
 
 def run_asking(

@@ -9,17 +9,19 @@ from os import PathLike
 from typing import Any, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import checks
 from ..core.errors import BudgetExceeded, DataError, ParameterError
 from ..core.notebook import Picture
 from ..core.types import Array
+from ..data.tables.clipping import is_sparse
+from ..data.tables.dealing import SiteAssignment, assign_sites
 from ..data.tables.schema import Schema
 from ..data.tables.table_inputs import take_columns
+from ..estimators.charging import ChargedEstimator
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.ledger.active import ORIGIN, join_budget, note_origin, origin_of
+from ..privacy.ledger.active import join_budget, origin_of
 from ..questions.estimates import Estimate
 from ..questions.glm.formulas import Formula
 from ..questions.glm.regression_answer import PrivateRegression
@@ -41,7 +43,7 @@ from .regression_plan import (
 
 
 @dataclass(eq=False, repr=False)
-class PrivateGLM(BaseEstimator):  # type: ignore[misc]
+class PrivateGLM(ChargedEstimator):
     """A private regression: estimates, standard errors, intervals and p-values in the user's units.
 
     Standard errors include the sampling error and the privacy noise; the summary also shows both separately.
@@ -185,27 +187,16 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         question, public = self._asked(tuple(f"{k + 1}" for k in range(self.sites)))
         return question.design(public), question.read(public)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Add the active budget to the pickled state, so that a fit in another process is charged to it."""
-        return {**super().__getstate__(), ORIGIN: note_origin(self)}
-
-    def __sklearn_clone__(self) -> Self:
-        """A fit of the clone is charged to the same budget as a fit of the original."""
-        copy = type(self)(**self.get_params(deep=False))
-        if (origin := origin_of(self)) is not None:
-            setattr(copy, ORIGIN, origin)
-        return copy
-
     def _fit(self, X: Any, y: Any, site: Any, person: Any) -> Self:
         question, public, columns, rows = self._question(X, y, site, person is not None)
-        design = question.design(public)
-        if self.epsilon == math.inf:
-            return self._fit_without_noise(question, public, columns, rows, site, person)
+        design, free = question.design(public), self.epsilon == math.inf
+        places = assign_sites(rows, site, 1 if free else self.sites, "complete", 0, person, least=1)
+        if free:
+            return self._fit_without_noise(question, public, columns, places)
         own = {name: value for name, value in vars(self).items() if name in AskOptions.__annotations__}
         wishes = CountWishes(self.epsilon, site=site, person=person, **own)
-        count = self.sites if site is None else len(np.unique(np.asarray(site)))
-        units = rows if person is None else len(np.unique(np.asarray(person)))
-        require_possible(design.program, units, self.epsilon, self.delta, count, self.colluding)
+        units = sum(places.samples)
+        require_possible(design.program, units, self.epsilon, self.delta, places.graph.n, self.colluding)
         (found,) = ask_here([question], public, columns, rows, wishes, "PrivateGLM")
         self.result_ = cast(PrivateRegression, found)
         if self.formula is None:
@@ -221,7 +212,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         if self.formula is not None:
             if y is not None:
                 raise ParameterError("`y` must not be given with a formula: the table contains the outcome.")
-            names = () if site is None else tuple(str(one) for one in np.unique(np.asarray(site)))
+            names = () if site is None else _levels(site)
             self.site_names_ = names or tuple(f"{k + 1}" for k in range(self.sites))
             question, public = self._asked(names, persons)
             columns = take_columns(question.reads(public), X)
@@ -252,8 +243,13 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         """The public facts of the regression if `X` and `y` are arrays."""
         if self.bounds is None:
             raise ParameterError("`bounds` must contain the public range of every column: [(0, 1), ...].")
-        outcome = self.outcome
-        bounds = [(float(low), float(high)) for low, high in self.bounds]
+        try:
+            bounds = [(float(low), float(high)) for low, high in self.bounds]
+            outcome = None if self.outcome is None else (float(self.outcome[0]), float(self.outcome[1]))
+        except (TypeError, ValueError, IndexError):
+            raise ParameterError(
+                "`bounds` must contain two numbers (low, high) for every column, and so must `outcome`."
+            ) from None
         if len(bounds) == columns + 1 and outcome is None:
             outcome = bounds.pop()
         if len(bounds) != columns:
@@ -266,26 +262,16 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"`outcome` must not be given for the family {self.family}: y is 0 or 1.")
         given = self.names if self.names is not None else named
         names = tuple(f"x{k + 1}" for k in range(columns)) if given is None else tuple(map(str, given))
-        low, high = outcome or (0.0, 1.0)
         periods = tuple(float(end) for end in self.periods)
-        span = float(low), float(high)
-        return Design(self.family, names, tuple(bounds), span, periods, link=self.link)
+        return Design(self.family, names, tuple(bounds), outcome or (0.0, 1.0), periods, link=self.link)
 
     def _fit_without_noise(
-        self,
-        question: RegressionQuestion,
-        public: PublicTable,
-        columns: Any,
-        rows: int,
-        site: Any,
-        person: Any,
+        self, question: RegressionQuestion, public: PublicTable, columns: Any, places: SiteAssignment
     ) -> Self:
-        where = 0 if site is None else np.unique(np.asarray(site), return_inverse=True)[1]
         array = columns if isinstance(columns, np.ndarray) else None
-        table = SiteTable({} if array is not None else columns, rows, None, where, array)
+        table = SiteTable({} if array is not None else columns, len(places.site), None, places.site, array)
         variables = question.variables(public, table)
-        whose = None if person is None else np.asarray(person)
-        self.result_ = fit_without_noise(question.design(public), *variables, whose)
+        self.result_ = fit_without_noise(question.design(public), *variables, places.person)
         self.certificate_ = None
         return self
 
@@ -357,10 +343,21 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return self.result_
 
 
+def _levels(site: Any) -> tuple[str, ...]:
+    """The names of the sites, sorted."""
+    try:
+        return tuple(str(one) for one in np.unique(np.asarray(site)))
+    except TypeError:
+        raise DataError(
+            "`site` must contain values of one type; got several types, or missing values."
+        ) from None
+
+
 def _matrix(X: Any, y: Any, family: str) -> Array:
     """X with the outcome as its last column (or columns), checked to be finite numbers."""
     try:
-        rows, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        rows = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        target = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError("`X` and `y` must contain numbers.") from None
     shape = (len(rows), 2) if family == "hazard" else (len(rows),)
@@ -372,4 +369,6 @@ def _matrix(X: Any, y: Any, family: str) -> Array:
         raise DataError("`X` and `y` must be finite; for missing values use `PrivateGLM.from_formula`.")
     if family == "binomial" and not np.isin(target, (0.0, 1.0)).all():
         raise DataError("`y` must contain 0 and 1 for the family binomial.")
+    if family == "hazard" and not np.isin(target[:, 1], (0.0, 1.0)).all():
+        raise DataError("`y` must contain 0 and 1 in its second column, the event, for the family hazard.")
     return np.column_stack([rows, target])

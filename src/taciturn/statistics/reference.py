@@ -29,6 +29,8 @@ def fit_without_noise(
     p, d = len(design.names), design.dimension
     Z, y = _person_periods(rows, p, d) if design.family == "hazard" else (rows[:, :d], rows[:, d])
     family = "binomial" if design.family == "hazard" else design.family
+    if len(Z) <= d:
+        raise DataError(f"`X` must have more complete rows than the {d} coefficients; got {len(Z)}.")
     f = np.zeros(d)
     if design.link == CLOGLOG:
         f[p:] = np.log(max(float(y.mean()), 1e-9)) * np.sqrt(p + 1.0)

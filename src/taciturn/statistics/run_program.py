@@ -1,4 +1,4 @@
-"""run_program: run a user's program on rows in this process, with one certificate for all its sums.
+"""run_program and check_purity: run a user's program on rows in this process; test its `private` function.
 
 A program (`taciturn.Program`) asks for one sum over the rows of all sites after another, and sees only the
 noisy totals.
@@ -6,13 +6,16 @@ noisy totals.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from typing import Any, Unpack, cast
 
 import numpy as np
 
-from ..core.errors import DataError
+from ..core import checks
+from ..core.errors import DataError, ParameterError
 from ..core.types import Array
-from ..methods.programs.own_program import Program
+from ..methods.programs.own_program import Program, row_by_row
 from ..privacy.ledger.active import join_budget
 from ..questions.question import PublicTable
 from ..questions.shipped.own import UNCHECKED, ProgramQuestion, ProgramResult
@@ -76,6 +79,62 @@ def run_program(
     public = PublicTable(width=rows.shape[1])
     (found,) = ask_here([_Given(given=program)], public, rows, len(rows), wishes, type(program).__name__)
     return cast(ProgramResult, found)
+
+
+def check_purity(
+    program: Program, X: Any, *, length: int, parameters: Mapping[str, Any] | None = None, seed: int = 0
+) -> list[str]:
+    """The faults of a program's `private` function: ways in which its result for a row depends on other rows.
+
+    The privacy guarantee is void if such a fault exists. An empty list means that no fault was found. The
+    check finds mistakes only: malicious code can pass the check. Use made-up rows, before you install the
+    program where the real rows are.
+
+    Parameters
+    ----------
+    program : a program with a `private` function.
+    X : some dozens of made-up rows.
+    length : the number of values that `private` returns for a row.
+    parameters : the names and values of the query's parameters.
+    seed : the seed for the random order of the rows in one of the tests.
+
+    Examples
+    --------
+    >>> import numpy as np, taciturn as tt
+    >>> class Means(tt.Program):
+    ...     steps = start = query = advance = result = None
+    ...     seen = []
+    ...     @staticmethod
+    ...     def private(row, parameters):
+    ...         Means.seen.append(row)
+    ...         return np.mean(Means.seen, axis=0)
+    >>> tt.check_purity(Means(), np.eye(4), length=4)[0]
+    'the result for a row changes when it is computed again'
+    """
+    if program.private is None:
+        raise ParameterError("`program` must have a function `private`; an expression needs no check.")
+    try:
+        rows = np.array(X, dtype=np.float64)
+        named = {name: np.array(value, dtype=np.float64) for name, value in (parameters or {}).items()}
+    except ValueError:
+        raise ParameterError("`X` and `parameters` must contain numbers.") from None
+    length = checks.whole("length", length, least=1)
+    order = np.random.default_rng(checks.whole("seed", seed)).permutation(len(rows))
+
+    def run(chosen: Any) -> Any:
+        return row_by_row(copy.copy(program).private, rows[chosen], named, length)
+
+    first, half = run(slice(None)), len(rows) // 2
+    trials = {
+        "the result for a row changes when it is computed again": (run(slice(None)), first),
+        "the result for a row changes with the order of the rows": (run(order), first[order]),
+        "the result for a row changes when there are fewer rows": (run(slice(half, None)), first[half:]),
+        "the result for a row changes when it is the only row": (
+            np.concatenate([run([k]) for k in range(len(rows))]),
+            first,
+        ),
+    }
+    return [words for words, (one, other) in trials.items() if not np.array_equal(one, other, equal_nan=True)]
 
 
 def _matrix(X: Any, y: Any) -> Array:

@@ -21,7 +21,7 @@ from ..core.formatting import format_given
 from ..core.notebook import draw_bars, facts_table
 from ..core.types import Array
 from ..data.tables.cell_counts import CellCounts, count_cells, count_column
-from ..data.tables.clipping import row_norms
+from ..data.tables.clipping import is_sparse, row_norms
 from ..data.tables.column_parsing import is_blank, parse, read_numbers
 from ..data.tables.column_types import Boolean, Category, Date, Number
 from ..data.tables.encoder import BoundedEncoder
@@ -29,6 +29,7 @@ from ..data.tables.schema import Schema, public_columns
 from ..data.tables.table_inputs import take_columns
 from ..estimators.labels import places, public_labels
 from ..estimators.noise_check import noise_over_signal
+from ..objective.rows import FARTHEST
 from ..privacy.certificate.summary import count
 
 OWNER_ONLY = "for the owner of these rows only: the counts have no noise, so never share them"
@@ -110,7 +111,7 @@ def check(
     missing: str = "row",
     data_norm: float = 1.0,
     epsilon: float = 1.0,
-    delta: float = 1e-5,
+    delta: float | None = 1e-5,
     sites: int = 5,
     colluding: int | None = None,
     total_rows: int | None = None,
@@ -173,7 +174,7 @@ def examine(
             "scale the columns by public bounds, as BoundedEncoder does"
         )
     total = rows if total_rows is None else checks.whole("total_rows", total_rows, least=max(rows, 1))
-    noise, support = _support(total, X.shape[1], **budget)
+    noise, support = _support(max(total, 1), X.shape[1], **budget)
     if noise > 1:
         troubles.append(support)
     return TableCheck(tuple(columns), rows, lost, clipped, noise, support, tuple(troubles))
@@ -187,9 +188,15 @@ def _features(
     if schema is None:
         if missing != "row":
             raise ParameterError("`missing` has no effect without a `schema`; leave it out.")
-        X = np.asarray(table, dtype=np.float64)
-        if X.ndim != 2 or not np.isfinite(X).all():
-            raise ParameterError("`table` must contain rows of finite numbers if there is no `schema`.")
+        try:
+            X = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
+        except (TypeError, ValueError):  # NumPy's own error would quote a cell
+            X = np.empty(0)
+        if X.ndim != 2 or X.shape[1] == 0 or not np.isfinite(X).all():
+            raise ParameterError(
+                "`table` must contain rows of finite numbers if there is no `schema`. With texts or missing "
+                "values, give a `schema`."
+            )
         counts = [CellCounts(f"column {k}", len(X), 0, 0, 0) for k in range(X.shape[1])]
         bars = [tuple(np.histogram(values, _CELLS)[0].tolist()) for values in X.T]
         return X, [CheckedColumn(*pair) for pair in zip(counts, bars, strict=True)]
@@ -250,7 +257,8 @@ def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool
     """Like `_label`, for a numeric target; its histogram shows |target| / scale."""
     counts = count_column(Number("target", -1e300, 1e300), values)
     found = read_numbers(values)
-    signed = found[np.isfinite(found)] / scale
+    with np.errstate(over="ignore"):
+        signed = np.clip(found[np.isfinite(found)] / scale, -FARTHEST, FARTHEST)  # as in a fit
     known = np.abs(signed)
     heights, _ = np.histogram(known, _CELLS)
     troubles = [counts.losses()] if counts.many_lost else []
@@ -269,29 +277,24 @@ def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool
 
 
 def _support(
-    rows: int, dimension: int, *, epsilon: float, delta: float, sites: int, colluding: int | None
+    rows: int, dimension: int, *, epsilon: float, delta: float | None, sites: int, colluding: int | None
 ) -> tuple[float, str]:
     """(noise divided by signal, a text that says whether there are enough rows)."""
     checks.whole("sites", sites, least=2)
-    checks.positive("epsilon", epsilon) if math.isfinite(epsilon) else None
-    checks.probability("delta", delta)
+    if epsilon != math.inf:
+        checks.positive("epsilon", epsilon)
+    if colluding is not None:
+        checks.among_sites("colluding", colluding, sites)
+    delta = checks.usual_delta(delta, rows, insisted=True)
     budget = (
         f"epsilon {format_given(epsilon)}, {rows:,} rows at {sites} sites and {count(dimension, 'column')}"
     )
-    noise = noise_over_signal(
-        max(rows, 1), dimension, sites=sites, colluding=colluding, epsilon=epsilon, delta=delta
-    )
+    noise = noise_over_signal(rows, dimension, sites=sites, colluding=colluding, epsilon=epsilon, delta=delta)
     if noise <= 0.2:
-        return (
-            noise,
-            f"enough rows: at {budget} the noise is about {noise:.2f} of a strong signal",
-        )
+        return noise, f"enough rows: at {budget} the noise is about {noise:.2f} of a strong signal"
     needed, fewer = math.ceil(rows * noise / 0.2), int(dimension * 0.2 / noise)
-    advice = (
-        f"about {needed:,} rows, or {count(fewer, 'column')}, would be enough"
-        if fewer
-        else f"about {needed:,} rows would be enough"
-    )
+    columns = f", or {count(fewer, 'column')}," if fewer else ""
+    advice = f"about {needed:,} rows{columns} would be enough"
     if noise <= 1:
         return noise, f"few rows: at {budget} the noise is about {noise:.2f} of a strong signal; {advice}"
     return noise, f"too few rows: at {budget} the noise is about {noise:.2g} times the signal; {advice}"

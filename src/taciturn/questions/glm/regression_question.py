@@ -64,10 +64,15 @@ class Design:
         if not self.bounds:
             raise ParameterError("`bounds` must contain the range of at least one column; got none.")
         if len(self.names) != len(self.bounds):
-            raise ParameterError(f"`bounds` must contain one range for each of {len(self.names)} columns.")
+            raise ParameterError(
+                f"`names` must contain one name for each of the {len(self.bounds)} columns; "
+                f"got {len(self.names)}."
+            )
         for name, (low, high) in zip((*self.names, "outcome"), (*self.bounds, self.outcome), strict=True):
-            if not checks.real("bounds", low) < checks.real("bounds", high):
-                raise ParameterError(f"`bounds` of {name} must be (low, high) with low < high.")
+            if not 0 < checks.real("bounds", high) - checks.real("bounds", low) <= checks.MOST:
+                raise ParameterError(
+                    f"`bounds` of {name} must be (low, high) with low < high, at most {checks.MOST:g} apart."
+                )
         if self.family == "poisson" and self.outcome[0] != 0:
             raise ParameterError("`outcome` of a Poisson regression must begin at 0.")
         if (self.family == "hazard") != bool(self.periods):
