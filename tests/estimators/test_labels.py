@@ -119,3 +119,29 @@ def test_a_missing_target_in_a_frame_counts_as_zeros_too(rows, quick, dtype):
     same = PrivateHuberRegressor(random_state=0, **quick)
     column = series([None if np.isnan(value) else value for value in y], dtype)
     assert np.array_equal(same.fit(X, column).coef_, same.fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+@pytest.mark.parametrize("kind", [list, lambda values: np.array(values, dtype=object)])
+def test_a_missing_target_in_a_list_counts_as_zeros_too(rows, quick, kind, missing):
+    X, y = rows
+    targets = [missing, *np.where(y == "ham", 1.0, 0.0)[1:].tolist()]
+    frame = series(targets, "float64")
+    listed = PrivateHuberRegressor(random_state=0, **quick).fit(X, kind(targets))
+    assert np.array_equal(listed.coef_, PrivateHuberRegressor(random_state=0, **quick).fit(X, frame).coef_)
+
+
+def test_numbers_of_type_object_are_labels_and_several_types_are_refused(rows, quick):
+    X, y = rows
+    plain = np.where(y == y[0], 1, 0)
+    again = PrivateLogisticRegression(random_state=0, **quick).fit(X, plain.astype(object))
+    assert np.array_equal(again.coef_, PrivateLogisticRegression(random_state=0, **quick).fit(X, plain).coef_)
+    assert again.classes_.tolist() == [0, 1]
+    mixed = np.array(["no" if one else 0 for one in plain], dtype=object)
+    with pytest.raises(DataError, match="labels of one type; got numbers and texts"):
+        PrivateLogisticRegression(random_state=0, **quick).fit(X, mixed)
+
+
+def test_set_of_classes_is_refused_by_its_type():
+    with pytest.raises(ParameterError, match="got set of"):
+        public_labels({"a", "b"})

@@ -142,3 +142,20 @@ def test_predict_command_creates_no_folders(path, tmp_path, capsys):
     out = tmp_path / "typo" / "out.csv"
     assert run(["predict", str(path), str(tmp_path / "new.csv"), "--out", str(out)]) == 1
     assert "`--out` must be in an existing folder" in capsys.readouterr().err and not out.parent.exists()
+
+
+def test_loaded_model_has_no_score_without_a_readable_record_and_is_not_saved_again(path, tmp_path):
+    loaded = tt.load_model(path)
+    with pytest.raises(DataError, match="all 2 records"):
+        loaded.score({"age": ["", "?"], "ward": ["medical", "medical"]}, ["old", "young"])
+    with pytest.raises(ParameterError, match="copy the file"):
+        tt.save_model(loaded, tmp_path / "again.json")
+    with pytest.raises(ParameterError, match="copy the file"):
+        tt.save_model(loaded[-1], tmp_path / "again.json")
+    assert np.isfinite(loaded[-1].predict_log_proba(np.full((1, 3), 0.1))).all()
+
+
+def test_logarithm_of_a_vanishing_probability_is_finite(path):
+    loaded = tt.load_model(path)
+    loaded[-1].coef_ = loaded[-1].coef_ * 1e6
+    assert np.isfinite(loaded.predict_log_proba({"age": ["90"], "ward": ["medical"]})).all()

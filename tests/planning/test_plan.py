@@ -236,6 +236,20 @@ def test_error_names_the_wrong_setting() -> None:
             quick(**changes)
 
 
+def test_samples_may_be_an_array_and_epsilon_must_be_numbers() -> None:
+    sizes: Any = np.array([900, 900, 900])
+    settings: Any = {"graph": "ring", "dimension": 3, "effort": "quick", "real": False}
+    listed = plan(epsilon=np.array([1.0, 1.0, 2.0]), samples=sizes, **settings)  # type: ignore[arg-type]
+    again = plan(epsilon=[1.0, 1.0, 2.0], samples=sizes.tolist(), **settings)
+    assert listed.to_json() == again.to_json()
+    for wrong in ("one", None, [1.0, "two", 1.0]):
+        with pytest.raises(ParameterError, match="`epsilon` must be a number"):
+            plan(epsilon=wrong, samples=sizes, **settings)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="`proxy` must be") as found:
+        plan(epsilon=1.0, samples=sizes, proxy=(np.eye(3), ["secret"] * 3), **settings)
+    assert "secret" not in str(found.value)
+
+
 def test_it_is_a_public_name() -> None:
     assert tt.plan is plan
 

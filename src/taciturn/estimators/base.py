@@ -43,8 +43,9 @@ from ..privacy.certificate.released import Released
 from ..privacy.facts import SiteBudget
 from ..privacy.ledger.active import active_budget, join_budget, origin_of
 from ..privacy.ledger.pricing import LEAK
+from ..runtime.train import run_charged
 from .charging import ChargedEstimator, LedgerFile, ledger_file
-from .fitting import FitTask
+from .fitting import fit_setups
 from .noise_check import warn_of_noise
 from .personal import OwnRows, ball_of, joint_vectors, own_model, own_objective
 
@@ -163,10 +164,10 @@ class PrivateLinearModel(ChargedEstimator):
         if seed is None:
             promise = {"epsilon": plan.epsilon[0], "delta": plan.delta}
             warn_of_noise(request.samples, request.dimension, colluding=self.colluding, **promise)
-        task = FitTask(X, ball, keep, targets, places, plan, weights, marks, type(self).__name__)
+        setups = fit_setups(X, targets, ball, places, plan, seed, keep=keep, weights=weights, marks=marks)
         limit = None if file is None or free else SiteBudget(plan.epsilon[0], plan.delta or _DELTA)
-        path = None if file is None else file.path
-        runs = task.run(seed, ledger=path, budget=limit, show=None if self.verbose else False)
+        path, show = None if file is None else file.path, None if self.verbose else False
+        runs = run_charged(setups, ledger=path, budget=limit, show=show, what=type(self).__name__)
         self._keep_results(ball, plan, places, runs)
 
     def _request(self, places: SiteAssignment, ball: UnitBallScaling, outputs: int) -> PlanRequest:

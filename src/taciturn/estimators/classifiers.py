@@ -16,7 +16,7 @@ from ..core.errors import DataError
 from ..core.types import Array
 from ..objective.losses import Logistic, Loss, SmoothHinge
 from .base import PrivateLinearModel
-from .labels import class_weights, has_missing, places, public_labels, weights_mark
+from .labels import class_weights, places, plain_labels, public_labels, weights_mark
 
 READ_OFF = "the list of classes was taken from the labels, and is assumed to be public"
 
@@ -47,12 +47,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         else:
             known = public_labels(self.classes)
             X, index = self._validated(X, places(known, y))
-        outputs = range(1, 2) if len(known) == 2 else range(len(known))
         by_class = class_weights(known, self.class_weight, self.class_shares)
         told = () if by_class is None else (weights_mark(known, by_class),)
         self._fit_targets(
             X,
-            np.stack([np.where(index == k, 1.0, -1.0) for k in outputs]),
+            _one_vs_rest(known, index),
             site,
             person=person,
             keep=None if self.classes is None else index >= 0,
@@ -64,12 +63,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 
     def _read_off(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
         """X, the classes that occur in y, and the index of each row's class."""
-        if has_missing(y):
-            raise DataError(
-                "`y` must have a label for every row; some are missing. If you declare `classes`, a row "
-                "without a label counts as zeros."
-            )
-        X, y = self._validated(X, y)
+        X, y = self._validated(X, plain_labels(y))
         check_classification_targets(y)
         known = np.unique(y)
         if len(known) < 2:
@@ -78,10 +72,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 
     def _own_targets(self, y: Any) -> tuple[Array, NDArray[np.bool_], Array, float]:
         index = places(self.classes_, y)
-        outputs = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
         by_class = class_weights(self.classes_, self.class_weight, self.class_shares)
         weights = np.ones(len(index)) if by_class is None else by_class[np.maximum(index, 0)]
-        return np.stack([np.where(index == k, 1.0, -1.0) for k in outputs]), index >= 0, weights, 1.0
+        return _one_vs_rest(self.classes_, index), index >= 0, weights, 1.0
 
     def decision_function(self, X: Any) -> Array:
         """coef.x + intercept: (rows,) for two classes, (rows, classes) for more."""
@@ -100,6 +93,12 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             True  # scikit-learn's checks have few rows, and epsilon is 1: the scores are poor
         )
         return tags
+
+
+def _one_vs_rest(known: NDArray[Any], index: NDArray[np.int64]) -> Array:
+    """(outputs, rows): 1 for rows of the output's class, else -1. Two classes have one output, the second."""
+    outputs = range(1, 2) if len(known) == 2 else range(len(known))
+    return np.stack([np.where(index == k, 1.0, -1.0) for k in outputs])
 
 
 class PrivateLogisticRegression(PrivateLinearClassifier):

@@ -1,4 +1,4 @@
-"""FitTask: carries out a fit on the rows of all sites, as one run or as one run per output.
+"""The setups of a fit on the rows of all sites: of one run, or of one run per output.
 
 A run is the training of one linear model (an output), in which the sites exchange noisy vectors round by
 round. A classifier with more than two classes has one output for each class, unless one softmax run trains
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +18,11 @@ from ..core.types import Array
 from ..data.tables.clipping import merge_entries
 from ..data.tables.dealing import SiteAssignment, row_numbers
 from ..data.tables.unit_ball import UnitBallScaling
-from ..methods.run import Run
+from ..objective.losses import Loss
 from ..objective.problem import Problem
 from ..objective.softmax import SoftmaxProblem
 from ..planning.request import Plan
-from ..privacy.facts import SiteBudget
 from ..runtime.setup import Setup, prepare
-from ..runtime.train import run_charged
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,74 +48,53 @@ class DealtRows(Sequence[tuple[Any, Array]]):
         return self.ball.rows(self.X, self.keep, rows), self.y[rows]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FitTask:
-    """The input of a fit: rows, their scaling into the unit ball, targets (outputs, rows), and a plan.
+def fit_setups(
+    X: Any,
+    targets: Array,
+    ball: UnitBallScaling,
+    places: SiteAssignment,
+    plan: Plan,
+    seed: int | None,
+    *,
+    keep: NDArray[np.bool_] | None,
+    weights: Array | None,
+    marks: tuple[str, ...],
+) -> Iterator[Setup]:
+    """The setups of all runs of a fit, prepared one at a time: the rows of only one run are in memory.
 
-    keep : False for a row that counts as zeros.
+    X, ball : the rows, and how they are scaled into the unit ball. `targets` are (outputs, rows).
     places : the site of each row, and the graph of the sites.
     plan : the settings of the run, chosen from public numbers.
-    weights : the weight of each row.
+    seed : None draws secret noise; a seed makes the run a simulation.
+    keep : False for a row that counts as zeros. weights : the weight of each row.
     marks : warnings for the certificate.
-    what : the name of the fit in messages about the active budget.
     """
-
-    X: Any
-    ball: UnitBallScaling
-    keep: NDArray[np.bool_] | None
-    targets: Array
-    places: SiteAssignment
-    plan: Plan
-    weights: Array | None
-    marks: tuple[str, ...]
-    what: str
-
-    def run(
-        self,
-        seed: int | None,
-        *,
-        ledger: str | PathLike[str] | None,
-        budget: SiteBudget | None,
-        show: bool | None,
-    ) -> list[Run]:
-        """Carry out every run of the plan: with secret noise, or with a seed as a simulation."""
-        return run_charged(self._setups(seed), ledger=ledger, budget=budget, show=show, what=self.what)
-
-    def _setups(self, seed: int | None) -> Iterator[Setup]:
-        """Prepare the runs one at a time, so that the rows of only one run are in memory."""
-        plan, classes = self.plan, len(self.targets)
-        softmax = plan.together and classes > 1
-        labels = [self.targets.argmax(axis=0).astype(np.float64)] if softmax else self.targets
-        for k, y in enumerate(labels):
-            own = None if seed is None else seed if plan.together else _seed_of_output(seed, k)
-            yield prepare(
-                self._problem(y, classes if softmax else None),
-                self.places.graph,
-                plan.method,
-                rounds=plan.rounds,
-                seed=own,
-                tol=plan.tol,
-                history=True,
-                measure=False,
-                outputs=len(labels),
-                names=self.places.names,
-                marks=self.marks,
-            )
-
-    def _problem(self, y: Array, classes: int | None) -> Problem | SoftmaxProblem:
-        plan, places = self.plan, self.places
-        order = row_numbers(self.X.shape[0], places.site, places.graph.n)
-        rows = DealtRows(merge_entries(self.X), y, self.ball, self.keep, order)
-        options: dict[str, Any] = {
-            "C": plan.C,
-            "regularization": plan.regularization,
-            "weights": places.by_site(self.weights),
-            "persons": places.ids,
-        }
-        if classes is not None:
-            return SoftmaxProblem(rows, classes=classes, **options)
-        loss: Any = plan.loss
-        return Problem(rows, loss=loss, **options)
+    softmax, loss = plan.together and len(targets) > 1, plan.loss
+    labels = [targets.argmax(axis=0).astype(np.float64)] if softmax else targets
+    order = row_numbers(X.shape[0], places.site, places.graph.n)
+    options: dict[str, Any] = {
+        "C": plan.C,
+        "regularization": plan.regularization,
+        "weights": places.by_site(weights),
+        "persons": places.ids,
+    }
+    for k, y in enumerate(labels):
+        rows = DealtRows(merge_entries(X), y, ball, keep, order)
+        yield prepare(
+            SoftmaxProblem(rows, classes=len(targets), **options)
+            if softmax
+            else Problem(rows, loss=cast(Loss, loss), **options),
+            places.graph,
+            plan.method,
+            rounds=plan.rounds,
+            seed=seed if seed is None or plan.together else _seed_of_output(seed, k),
+            tol=plan.tol,
+            history=True,
+            measure=False,
+            outputs=len(labels),
+            names=places.names,
+            marks=marks,
+        )
 
 
 def _seed_of_output(seed: int, output: int) -> int:

@@ -27,9 +27,11 @@ def public_labels(classes: Sequence[Any]) -> NDArray[Any]:
     given = np.asarray(classes)
     if given.ndim == 1 and len({_kind(label) for label in classes}) > 1:
         raise ParameterError("`classes` must list labels of one type, all numbers or all texts.")
-    known = np.unique(given)
+    known = np.unique(given) if given.ndim else given.ravel()
     if given.ndim != 1 or len(known) < 2 or len(known) != len(given):
-        raise ParameterError(f"`classes` must list at least 2 different labels; got {len(known)}.")
+        raise ParameterError(
+            f"`classes` must list at least 2 different labels; got {type(classes).__name__} of {len(known)}."
+        )
     return known
 
 
@@ -85,25 +87,38 @@ def _find_places(known: NDArray[Any], labels: NDArray[Any], wanted: str) -> NDAr
     return np.fromiter(found, dtype=np.int64, count=len(labels))
 
 
-def has_missing(y: Any) -> bool:
-    """Whether labels of type object have a missing entry, for which scikit-learn's own error is unclear."""
+def plain_labels(y: Any) -> Any:
+    """Labels of type object as an array of numbers, if all are numbers. Other labels are returned unchanged.
+
+    Raises for missing labels and for labels of several types, because scikit-learn's errors are unclear.
+    """
     labels = np.asarray(y)
-    return (
-        labels.ndim > 0
-        and labels.dtype.kind == "O"
-        and any(_kind(label) == _MISSING for label in labels.ravel())
-    )
+    if labels.ndim == 0 or labels.dtype.kind != "O":
+        return y
+    kinds = {_kind(label) for label in labels.ravel()}
+    if _MISSING in kinds:
+        raise DataError(
+            "`y` must have a label for every row; some are missing. If you declare `classes`, a row without "
+            "a label counts as zeros."
+        )
+    if len(kinds) > 1:
+        raise DataError(f"`y` must contain labels of one type; got {' and '.join(sorted(kinds))}.")
+    return np.array(labels.tolist()) if kinds == {_NUMBERS} else y
 
 
 def floats_or_same(y: Any) -> Any:
-    """A data frame's column as floats, with NaN for missing values. Other input is returned unchanged."""
-    if isinstance(y, np.ndarray) or not hasattr(y, "to_numpy"):
-        return y
+    """Numbers of a data frame, a list or an array of type object as floats, with NaN for missing values.
+
+    Input that cannot be converted is returned unchanged.
+    """
     try:
-        return y.to_numpy(dtype=np.float64, na_value=np.nan)
+        if hasattr(y, "to_numpy"):
+            return y.to_numpy(dtype=np.float64, na_value=np.nan)
+        given = np.asarray(y)
+        return y if given.ndim == 0 else given.astype(np.float64) if given.dtype.kind == "O" else given
     except TypeError:  # polars: missing values become NaN in an array
         return np.asarray(y)
-    except ValueError:
+    except (ValueError, OverflowError):
         return y
 
 

@@ -93,7 +93,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
     @_can("predict_proba")
     def predict_log_proba(self, X: Any, **params: Any) -> Any:
         """The logarithm of the probability of every class, (records, classes)."""
-        return self._answered(X, np.log(super().predict_proba(X, **params)))
+        return self._answered(X, super().predict_log_proba(X, **params))
 
     @_can("decision_function")
     def decision_function(self, X: Any, **params: Any) -> Any:
@@ -132,6 +132,8 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """Accuracy, or R squared for a regression. Unreadable records are left out, with a warning."""
         bad = self._unanswered(X)
+        if bad.all():
+            raise DataError(f"`X` must have a record that can be read; all {len(bad)} records cannot be.")
         if bad.any():
             warnings.warn(
                 f"{int(bad.sum())} of {len(bad)} records cannot be read; the score ignores them.",

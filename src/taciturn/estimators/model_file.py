@@ -71,6 +71,10 @@ class Model(ModelFile):
         check_is_fitted(fitted)
         personal = hasattr(fitted, "strength_")
         if not personal:
+            if not hasattr(fitted, "trace_"):
+                raise ParameterError(
+                    "`fitted` was read from a model file and lacks facts about its run; copy the file."
+                )
             _check_unchanged(fitted)
         if isinstance(fitted, AdditiveModel):
             if schema is not None:
@@ -165,25 +169,12 @@ def _check_unchanged(fitted: PrivateLinearModel) -> None:
 
 def _origin(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any]:
     """The certificate of a model, and facts about the run that produced it."""
-    sites = fitted.trace_.settings["names"]
+    sites, certificate = fitted.trace_.settings["names"], fitted.certificate_.to_json()
     return {
-        "certificate": _certificate(fitted, whole=whole),
+        "certificate": json.loads(certificate) if whole else hashlib.sha256(certificate.encode()).hexdigest(),
         "simulated": fitted.certificate_.run.simulated,
-        "run": {"sites": sites, "rounds": fitted.n_iter_, "weights": _weights(fitted)},
+        "run": {"sites": sites, "rounds": fitted.n_iter_, "weights": [*fitted.plan_.weights]},
     }
-
-
-def _weights(fitted: PrivateLinearModel) -> list[float]:
-    """The weight of each site's last vector in the model. With masked sums, all these vectors are equal."""
-    sites = len(fitted.trace_.settings["names"])
-    found = getattr(fitted.plan_, "weights", None)
-    return [1.0] + [0.0] * (sites - 1) if found is None else [float(weight) for weight in found]
-
-
-def _certificate(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any] | str:
-    text = fitted.certificate_.to_json()
-    entries: dict[str, Any] = json.loads(text)
-    return entries if whole else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, features: int) -> list[str]:

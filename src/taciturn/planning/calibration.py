@@ -60,12 +60,10 @@ class EpsilonBudget:
     @classmethod
     def of(cls, epsilon: float | Sequence[float], delta: float, *, sites: int) -> EpsilonBudget:
         """The budget from one epsilon for all sites, or from one epsilon for each site."""
-        each = np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
-        if each.size == 1:
-            each = np.repeat(each, sites)
-        if each.shape != (sites,):
-            raise ParameterError(f"`epsilon` must have one entry per site, {sites}; got {each.size}.")
-        values = tuple(checks.positive("epsilon", value) for value in each.tolist())
+        each = np.asarray(epsilon, dtype=object).ravel().tolist()
+        if len(each) not in (1, sites):
+            raise ParameterError(f"`epsilon` must have one entry per site, {sites}; got {len(each)}.")
+        values = tuple(checks.positive("epsilon", value) for value in each) * (sites // len(each))
         return cls(values, 0.0 if delta == 0 else checks.probability("delta", delta))
 
 

@@ -212,9 +212,8 @@ def plan(
     >>> 0.99 < found.certificate.epsilon <= 1.0
     True
     """
-    graph = Graph.of(
-        graph, len(samples) if isinstance(graph, str) and isinstance(samples, Sequence) else None
-    )
+    listed = isinstance(graph, str) and isinstance(samples, Sequence | np.ndarray)
+    graph = Graph.of(graph, len(samples) if listed else None)  # type: ignore[arg-type]
     sizes = _sizes(samples, graph.n)
     delta = checks.usual_delta(delta, sum(sizes), insisted=large_delta)
     return find_plan(

@@ -77,8 +77,11 @@ def generate_proxy(d: int, rows: int, kind: str, *, schema: Schema | None = None
 
 def read_proxy(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
     """A proxy from rows that the user declares public, shuffled, with a model fitted to these rows."""
-    features, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if features.ndim != 2 or features.shape != (len(labels), d):
+    try:
+        features, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("`proxy` must be (X, y) with numbers; labels are -1 and +1.") from None
+    if labels.ndim != 1 or features.ndim != 2 or features.shape != (len(labels), d):
         raise DataError(f"`proxy` must be (X, y) with X of {d} columns, one row per label.")
     if len(labels) < 10:
         raise DataError(f"`proxy` must have at least 10 rows; got {len(labels)}.")

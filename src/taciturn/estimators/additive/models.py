@@ -19,7 +19,7 @@ from ...core.formatting import format_cost
 from ...core.notebook import Picture
 from ...data.features.blind_choice import schema_map
 from ...data.features.mapped_rows import held_if_few
-from ...data.tables.dealing import SiteAssignment
+from ...data.tables.dealing import SiteAssignment, assign_sites
 from ...data.tables.encoder import BoundedEncoder
 from ...data.tables.schema import Schema, public_columns
 from ...data.tables.table_inputs import take_columns
@@ -54,8 +54,8 @@ class AdditiveModel(PrivateLinearModel):
             )
         schema = public_columns(self.schema)
         rows = len(take_columns(schema.names, X)[schema.names[0]])
-        units = rows if person is None else len(np.unique(np.asarray(person)))
-        knots = self._knots(schema, units, self.sites if site is None else len(np.unique(np.asarray(site))))
+        counted = assign_sites(rows, site, self.sites, self.graph, 0, person)  # the fit assigns rows again
+        knots = self._knots(schema, sum(counted.samples), counted.graph.n)
         missing = "indicator" if knots > 1 else "field"  # lines: too few records for indicators
         self.encoder_ = BoundedEncoder(schema, curves=knots, missing=missing)
         super().fit(self.encoder_.lazy_rows(X), y, site, person)
