@@ -190,7 +190,7 @@ WALKS = {
             "planning/request.py: PlanRequest.checked",
             "planning/penalty.py: plan_penalty",
             "data/tables/unit_ball.py: UnitBallScaling.rows",
-            "estimators/fitting.py: FitTask.run",
+            "estimators/fitting.py: fit_setups",
             "runtime/local.py: run_local",
             "methods/admm/updates.py: network_average",
             "privacy/certificate/certificate.py: Certificate.of",

@@ -43,11 +43,13 @@ class Spread:
     sigma : the standard deviation of the noise of one count.
     units : the number of counted records; or of persons, if each person counts once.
     level : the confidence level of the intervals.
+    estimated : whether `units` is an estimate, such as the size of a group; otherwise it is public.
     """
 
     sigma: float
     units: int
     level: float = 0.95
+    estimated: bool = False
 
     @property
     def z(self) -> float:
@@ -82,11 +84,31 @@ class Spread:
 
         All counts add up to the public number of units. So the chosen cells give one estimate of the share,
         and 1 minus the share of the other cells gives a second. The result is their mean, weighted so that
-        its noise is as small as possible.
+        its noise is as small as possible. If the number of units is itself an estimate, the result is the
+        chosen cells divided by all cells.
         """
+        if self.estimated:
+            return self.ratio(counts, chosen.astype(float), np.ones(len(counts)))
         other = float(np.count_nonzero(chosen)) / len(counts)
         gradient = np.where(chosen, 1.0 - other, -other) / self.units
         return self._proportion(other + float(np.sum(counts * gradient)), gradient, self.units)
+
+    def mean(
+        self, counts: Array, values: Array, *, most: float, width: float = 0.0, least: float = 0.0
+    ) -> Estimate:
+        """The mean of `values` over the units in the first len(values) cells, from `least` to `most`.
+
+        width : is added to both sides of the interval.
+        If the number of these units is at most twice the standard deviation of its noise, the value is NaN
+        and the interval is (least, most).
+        """
+        units = float(counts[: len(values)].sum())
+        if units <= 2 * self.sigma * math.sqrt(len(values)):
+            return Estimate(math.nan, least, most)
+        value = float(np.sum(counts[: len(values)] * values)) / units
+        gradient = np.zeros(len(counts))
+        gradient[: len(values)] = (values - value) / units
+        return self.estimate(value, gradient, counts, within=(least, most), width=width)
 
     def ratio(self, counts: Array, upper: Array, lower: Array) -> Estimate:
         """The ratio of two weighted sums of counts, sum(upper * counts) / sum(lower * counts).

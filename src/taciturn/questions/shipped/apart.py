@@ -1,4 +1,7 @@
-"""ProgramApart: runs the public half of a user's program in a separate process, which has no rows.
+"""ProgramApart: runs the public half of an installed user's program in a separate process, which has no rows.
+
+A job names the program (a subclass of `taciturn.Program`) and the SHA-256 of its file. A file with another
+SHA-256 is refused, so that all sites run the same program.
 
 The public half of a program looks at the noisy totals so far, and chooses the next sum over the rows of all
 sites. The site sends all totals so far with each request, so the process can be restarted at any time. The
@@ -11,6 +14,7 @@ memory are limited. If the process fails, the run ends at this site with a one-l
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import select
@@ -18,7 +22,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,7 +33,6 @@ import numpy as np
 from ...core.errors import ParameterError
 from ...methods.programs.own_program import MOST_STEPS, Program, ProgramFacts, Query, Step, Total
 from ...methods.sums.expression_json import expression_from, expression_to
-from .installed import load_program, plain_value
 
 SECONDS, IN_ALL = 60.0, 3600.0  # the most seconds for one answer, and for all answers of a run
 MEMORY, LONGEST = 2**31, 2**24  # the most bytes of memory of the process, and the most bytes of an answer
@@ -183,6 +189,43 @@ def _limit_memory() -> None:
     except ImportError:  # this system has no such module, and so no limit
         return
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def load_program(name: str, sha256: str, settings: Mapping[str, Any]) -> Program:
+    """The installed program, if its file has the SHA-256 that the job names; else an error."""
+    module, made = name.split(":")
+    found = program_digest(name)
+    if found != sha256:
+        raise ParameterError(
+            f"`program` {name} must have the SHA-256 that the job names; the installed file has {found}."
+        )
+    kind = getattr(import_module(module), made, None)
+    if not (isinstance(kind, type) and issubclass(kind, Program)):
+        raise ParameterError(f"`program` {name} must be a class derived from taciturn.Program.")
+    return kind(**settings)
+
+
+def program_digest(name: str) -> str:
+    """SHA-256 of the file of an installed program."""
+    module = name.split(":")[0]
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise ParameterError(f"`program` {name} must be installed here: Python finds no module {module}.")
+    return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
+
+
+def plain_value(value: Any) -> Any:
+    """A result as JSON values; a value that JSON does not have becomes text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(one) for one in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return plain_value(value.tolist())
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 if __name__ == "__main__":

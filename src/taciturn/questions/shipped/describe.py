@@ -89,12 +89,9 @@ class Describe(CountsQuestion):
     ) -> dict[str, ColumnDescription]:
         """The description of one group. The number of its units is estimated from its tables."""
         size = max(float(np.mean([table.sum() for table in tables])), 1.0)
-        spread = Spread(sigma, max(round(size), 1), self.level)
+        spread = Spread(sigma, max(round(size), 1), self.level, estimated=True)
         pairs = zip(fields, tables, strict=True)
-        return {
-            field.name: describe_column(field, self.bins, table, spread, open_total=True)
-            for field, table in pairs
-        }
+        return {field.name: describe_column(field, self.bins, table, spread) for field, table in pairs}
 
 
 def grouping(public: PublicTable, by: str | None) -> Category | Boolean | None:

@@ -6,6 +6,8 @@ All figures are estimated from noisy histograms of the columns, over the rows of
 from __future__ import annotations
 
 import datetime as dt
+import functools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -157,20 +159,10 @@ def edges_of(field: Number | Date, bins: int) -> Array:
     return np.linspace(field.low, field.high, bins + 1)
 
 
-def describe_column(
-    field: Field, bins: int, counts: Array, spread: Spread, *, open_total: bool = False
-) -> ColumnDescription:
-    """The description of one column from its noisy counts.
-
-    open_total : whether the number of units is an estimate; otherwise it is public.
-    """
+def describe_column(field: Field, bins: int, counts: Array, spread: Spread) -> ColumnDescription:
+    """The description of one column from its noisy counts."""
     each = np.eye(len(counts), dtype=bool)
-
-    def share(chosen: Array) -> Estimate:
-        if open_total:
-            return spread.ratio(counts, chosen.astype(float), np.ones(len(counts)))
-        return spread.share(counts, chosen)
-
+    share = functools.partial(spread.share, counts)
     readable = share(~each[-1])
     if isinstance(field, Category | Boolean):
         names = field.values if isinstance(field, Category) else ("no", "yes")
@@ -187,14 +179,9 @@ def describe_column(
 def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
     """The mean of the midpoints of the bins. Its interval includes the binning error, up to half a bin."""
     low, high = float(edges[0]), float(edges[-1])
-    known = float(counts[:-1].sum())
-    if known <= 2 * spread.sigma * np.sqrt(len(counts)):
-        return Estimate((low + high) / 2, low, high)
-    middles = (edges[1:] + edges[:-1]) / 2
-    value = float(np.sum(counts[:-1] * middles)) / known
-    gradient = np.append((middles - value) / known, 0.0)
     half = float(np.sum(clean(counts[:-1], 1) * np.diff(edges) / 2))
-    return spread.estimate(value, gradient, counts, within=(low, high), width=half)
+    found = spread.mean(counts, (edges[1:] + edges[:-1]) / 2, least=low, most=high, width=half)
+    return Estimate((low + high) / 2, low, high) if math.isnan(found.value) else found
 
 
 def _deviation(counts: Array, edges: Array, spread: Spread) -> Estimate:
@@ -202,15 +189,12 @@ def _deviation(counts: Array, edges: Array, spread: Spread) -> Estimate:
 
     If the root mean square of these distances is h, they change the standard deviation by at most h.
     """
-    widest = float(edges[-1] - edges[0]) / 2
+    widest, middles = float(edges[-1] - edges[0]) / 2, (edges[1:] + edges[:-1]) / 2
     known = float(counts[:-1].sum())
-    if known <= 2 * spread.sigma * np.sqrt(len(counts)):
+    mean = float(np.sum(counts[:-1] * middles)) / known if known > 0 else 0.0
+    moved = spread.mean(counts, (middles - mean) ** 2, most=widest**2)
+    if math.isnan(moved.value):
         return Estimate(widest / 2, 0.0, widest)
-    middles = (edges[1:] + edges[:-1]) / 2
-    mean = float(np.sum(counts[:-1] * middles)) / known
-    variance = float(np.sum(counts[:-1] * (middles - mean) ** 2)) / known
-    gradient = np.append(((middles - mean) ** 2 - variance) / known, 0.0)
-    moved = spread.estimate(variance, gradient, counts, within=(0.0, widest**2))
     half = float(np.sqrt(np.sum(clean(counts[:-1], 1) * (np.diff(edges) / 2) ** 2)))
     root = [float(np.sqrt(bound)) for bound in (moved.value, moved.low, moved.high)]
     return Estimate(root[0], max(root[1] - half, 0.0), min(root[2] + half, widest))

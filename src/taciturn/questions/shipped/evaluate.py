@@ -151,10 +151,10 @@ class Evaluate(CountsQuestion):
         """The score of all units, with the score of every group in `groups`."""
         if self.range is not None:
             of_numbers = partial(summarise_regression, span=self.range, bins=self.bins, level=self.level)
-            numbers = {name: of_numbers(one, open_total=True) for name, one in each.items()}
+            numbers = {name: of_numbers(one, estimated=True) for name, one in each.items()}
             return replace(of_numbers(whole), groups=numbers)
         of_classes = partial(summarise, classes=tuple(model.classes or ()), bins=self.bins, level=self.level)
-        classes = {name: of_classes(one, open_total=True) for name, one in each.items()}
+        classes = {name: of_classes(one, estimated=True) for name, one in each.items()}
         return replace(of_classes(whole), groups=classes)
 
 

@@ -23,8 +23,7 @@ from ...jobfile.toml_fields import LISTED
 from ...methods.programs.own_program import OwnProgram, Program, UnitRows
 from ..answer import PrivateAnswer
 from ..question import PublicTable, Question, SiteTable, Spending, Totals
-from .apart import ProgramApart
-from .installed import load_program, plain_value
+from .apart import ProgramApart, load_program, plain_value
 
 
 @dataclass(frozen=True, eq=False, repr=False)

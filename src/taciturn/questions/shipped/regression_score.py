@@ -87,41 +87,30 @@ def regression_cells(y: Array, predicted: Array, span: tuple[float, float], bins
 
 
 def summarise_regression(
-    found: NoisyCounts, span: tuple[float, float], bins: int, level: float, *, open_total: bool = False
+    found: NoisyCounts, span: tuple[float, float], bins: int, level: float, *, estimated: bool = False
 ) -> RegressionScore:
     """The score from the noisy counts: means over the midpoints of bins.
 
     A value differs from the midpoint of its bin by at most half a bin width.
-    open_total : whether the number of units is an estimate; otherwise it is public.
+    estimated : whether the number of units is an estimate; otherwise it is public.
     """
-    spread, width = Spread(found.sigma, found.units, level), span[1] - span[0]
+    spread, width = Spread(found.sigma, found.units, level, estimated), span[1] - span[0]
     step = width / bins
     residuals, targets = found.tables
     middles = (np.arange(2 * bins, dtype=np.float64) - bins + 0.5) * step
-    mae = _mean(residuals, np.abs(middles), spread, step / 2, width)
-    squared = _mean(residuals, middles**2, spread, 0.0, width**2)
+    mae = spread.mean(residuals, np.abs(middles), most=width, width=step / 2)
+    squared = spread.mean(residuals, middles**2, most=width**2)
     places = (np.arange(bins, dtype=np.float64) + 0.5) * step
-    middle = _mean(targets, places, spread, 0.0, width)
+    middle = spread.mean(targets, places, most=width)
     silent = np.arange(2 * bins + 1) == 2 * bins
-    variance = _mean(targets, (places - middle.value) ** 2, spread, 0.0, width**2)
+    variance = spread.mean(targets, (places - middle.value) ** 2, most=width**2)
     return RegressionScore(
         r2=_ratio(squared, variance, step),
         mae=mae,
         rmse=_root(squared, step / 2, width),
-        unanswered=spread.ratio(residuals, silent.astype(float), np.ones(len(residuals)))
-        if open_total
-        else spread.share(residuals, silent),
+        unanswered=spread.share(residuals, silent),
         released=found,
     )
-
-
-def _mean(table: Array, values: Array, spread: Spread, off: float, most: float) -> Estimate:
-    rows = float(table[:-1].sum())
-    if rows <= 2 * spread.sigma * math.sqrt(len(table)):
-        return Estimate(math.nan, 0.0, most)
-    value = float(np.sum(table[:-1] * values)) / rows
-    gradient = np.append((values - value) / rows, 0.0)
-    return spread.estimate(value, gradient, table, within=(0.0, most), width=off)
 
 
 def _root(squared: Estimate, half: float, most: float) -> Estimate:

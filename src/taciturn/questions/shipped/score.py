@@ -177,13 +177,13 @@ def score_cells(truth: NDArray[np.int64], scores: Array, bins: int) -> NDArray[n
 
 
 def summarise(
-    found: NoisyCounts, classes: tuple[Any, ...], bins: int, level: float, *, open_total: bool = False
+    found: NoisyCounts, classes: tuple[Any, ...], bins: int, level: float, *, estimated: bool = False
 ) -> PrivateScore:
     """The score from the noisy counts.
 
-    open_total : whether the number of units is an estimate; otherwise it is public.
+    estimated : whether the number of units is an estimate; otherwise it is public.
     """
-    spread, K = Spread(found.sigma, found.units, level), len(classes)
+    spread, K = Spread(found.sigma, found.units, level, estimated), len(classes)
     if K == 2:
         table = found.tables[0]
         guess = np.tile(np.arange(bins) >= bins // 2, 3)
@@ -196,22 +196,17 @@ def summarise(
         right, silent = np.eye(K + 1, K, dtype=bool).ravel(), np.arange((K + 1) * K) >= K * K
         confusion, each = table[: K * K].reshape(K, K), 1.0
 
-    def share(chosen: Array) -> Estimate:
-        if open_total:
-            return spread.ratio(table, chosen.astype(float), np.ones(len(table)))
-        return spread.share(table, chosen)
-
     curves = [_auc(one, bins, spread) for one in tables]
     middle = [float(np.mean(part)) for part in zip(*((e.value, e.low, e.high) for e in curves), strict=True)]
     named = classes[1:] if K == 2 else classes
     return PrivateScore(
         classes=classes,
-        accuracy=share(right),
+        accuracy=spread.share(table, right),
         auc=Estimate(*middle),
         confusion=np.maximum(confusion, 0.0),
         margin=spread.z * found.sigma * each,
         calibration={name: _curve(one, bins, spread) for name, one in zip(named, tables, strict=True)},
-        unanswered=share(silent),
+        unanswered=spread.share(table, silent),
         released=found,
         **(_of_two(table, bins, spread) if K == 2 else {}),
     )
@@ -219,31 +214,17 @@ def summarise(
 
 def _of_two(table: Array, bins: int, spread: Spread) -> dict[str, Any]:
     """Brier score, log loss and threshold table for the second of two classes."""
-    middle = (np.arange(bins) + 0.5) / bins
-    answered = np.repeat([1.0, 1.0, 0.0], bins)
-    off = np.concatenate([middle, 1 - middle, np.zeros(bins)])
-    half = 0.5 / bins
+    middle, half = (np.arange(bins) + 0.5) / bins, 0.5 / bins
+    off = np.concatenate([middle, 1 - middle])
+    kept = np.maximum(table[: 2 * bins], 0.0)
+    width = float(np.sum(kept * half * (2 * off + half)) / max(kept.sum(), 1.0))
     return {
-        "brier": _mean(table, off**2, answered, spread, width=half * (2 * off + half), most=1.0),
-        "log_loss": _mean(table, -np.log(1 - off), answered, spread, most=math.log(2 * bins)),
+        "brier": spread.mean(table, off**2, most=1.0, width=width),
+        "log_loss": spread.mean(table, -np.log(1 - off), most=math.log(2 * bins)),
         "thresholds": tuple(
             _threshold(table, k, bins, spread) for k in range(bins // 10 or 1, bins, bins // 10 or 1)
         ),
     }
-
-
-def _mean(
-    table: Array, values: Array, counted: Array, spread: Spread, *, width: Array | None = None, most: float
-) -> Estimate:
-    """The mean of `values`, one for each cell, over the rows in the cells that `counted` selects."""
-    rows = float(np.sum(table * counted))
-    if rows <= 2 * spread.sigma * math.sqrt(float(counted.sum())):
-        return Estimate(math.nan, 0.0, most)
-    value = float(np.sum(table * counted * values)) / rows
-    kept = np.maximum(table, 0.0) * counted
-    open_ = 0.0 if width is None else float(np.sum(kept * width) / max(kept.sum(), 1.0))
-    gradient = counted * (values - value) / rows
-    return spread.estimate(value, gradient, table, within=(0.0, most), width=open_)
 
 
 def _threshold(table: Array, k: int, bins: int, spread: Spread) -> ThresholdRow:
