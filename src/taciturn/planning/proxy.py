@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..core import checks
 from ..core.errors import DataError, ParameterError
 from ..core.types import Array
-from ..data.tables.column_types import Category, Field
+from ..data.tables.column_types import Category
 from ..data.tables.schema import Schema
 from ..objective import Loss, Problem
 from ..rng import SeededStreams
@@ -98,7 +98,7 @@ def _widths(d: int, schema: Schema | None) -> list[int]:
     The features that are left over, such as an intercept, are constant.
     """
     if schema is not None:
-        widths = [_values(field) for field in schema]
+        widths = [len(field.values) if isinstance(field, Category) else 0 for field in schema]
         width = sum(max(1, entry) for entry in widths)
         if d - width not in (0, 1):
             raise ParameterError(
@@ -110,10 +110,6 @@ def _widths(d: int, schema: Schema | None) -> list[int]:
         widths.append(0 if len(widths) % 3 == 0 or left < 2 else min(8, left))
         left -= max(1, widths[-1])
     return widths
-
-
-def _values(field: Field) -> int:
-    return len(field.values) if isinstance(field, Category) else 0
 
 
 def _table(widths: list[int], d: int, rows: int, generator: np.random.Generator) -> Array:

@@ -75,8 +75,9 @@ class AdditiveModel(PrivateLinearModel):
         """
         check_is_fitted(self)
         curves = [self.curve(name) for name in curve_names(self.encoder_)]
-        cost = self.certificate_.epsilon if hasattr(self, "certificate_") else None
-        return plot_curves(curves, getattr(self, "classes_", ()), _title(cost))
+        cost = format_cost(self.certificate_.epsilon) if hasattr(self, "certificate_") else ""
+        title = f"Curves of a private model, epsilon = {cost}" if cost else ""
+        return plot_curves(curves, getattr(self, "classes_", ()), title)
 
     def _knots(self, schema: Schema, units: int, sites: int) -> int:
         """The number of knots, as given or chosen from the number of units and the budget. 1 means a line."""
@@ -145,7 +146,3 @@ class PrivateAdditiveRegressor(AdditiveModel, PrivateHuberRegressor):
     """
 
     _scale = "effect on the target"
-
-
-def _title(epsilon: float | None) -> str:
-    return "" if epsilon is None else f"Curves of a private model, epsilon = {format_cost(epsilon)}"
