@@ -224,5 +224,12 @@ def test_check_of_a_job_of_questions_counts_the_cells_that_its_questions_read(tm
     assert "FAIL  only for the owner of the rows; never share it: 300 of 300 cells" in capsys.readouterr().out
 
 
+def test_personalise_is_refused_for_a_job_that_learns_no_model_before_the_run(tmp_path, capsys):
+    path = make_asked(tmp_path, [patients(300)], job={"kind": "describe"})[0]
+    assert run(["site", "run", str(path), "--personalise"]) == 1
+    assert "`--personalise` must be left out: the job asked is of kind 'describe'" in capsys.readouterr().err
+    assert not (path.parent / "state").exists()
+
+
 def budget(tmp_path):
     return {"epsilon": 10.0, "large_delta": True, "ledger": str(tmp_path / "account" / "budget.sqlite")}

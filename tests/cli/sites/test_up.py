@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import taciturn as tt
+from support.sitework import network
 from taciturn.cli.sites.up import local_settings, up
-from taciturn.core.errors import MissingExtra, ParameterError
+from taciturn.core.errors import MissingExtra, ParameterError, SiteError
 from taciturn.schedules import from_dict
-from taciturn.sites.trial.rehearsal import FEATURES, ROWS, accuracy, generated_rows
+from taciturn.sites.trial.rehearsal import FEATURES, ROWS, accuracy, generated_rows, watch
 
 SITES, REPEATS = 5, 5
 
@@ -65,3 +68,11 @@ def test_missing_zenoh_is_reported_before_a_folder_is_made(tmp_path, monkeypatch
     with pytest.raises(MissingExtra, match="zenoh"):
         up(local=2, rounds=2, epsilon=3.0, out=tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_site_that_was_killed_before_it_logged_anything_is_named(tmp_path):
+    path = network(tmp_path, [(0, 1)])[0]
+    (path.parent / "log.txt").touch()
+    killed = SimpleNamespace(poll=lambda: -9)
+    with pytest.raises(SiteError, match="site-0 failed: killed before it logged anything"):
+        watch([path], [killed], lambda rounds: None)

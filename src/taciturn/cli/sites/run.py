@@ -192,8 +192,14 @@ def run(
         from ...sites.watch.metrics import watched
         from ...sites.wire.zenoh_log import watch_zenoh
 
-        ready = make_ready(load_site(file))
-        ours = ready.site.file
+        loaded = load_site(file)
+        if personalise and loaded.job.kind != "train":
+            raise ParameterError(
+                f"`--personalise` must be left out: the job {loaded.job.name} is of kind "
+                f"{loaded.job.kind!r}, which learns no model."
+            )
+        ready = make_ready(loaded)
+        ours = loaded.file
         token = watch_token or (ours.watch_token and ready.site.path(ours.watch_token))
         shown = watched(watch or ours.watch, token)
         with progress(ready.run.rounds, "rounds", show=log == "text") as step:

@@ -145,7 +145,8 @@ def watch(
         failed = [site.name for site, code in zip(sites, ended, strict=True) if code not in (None, 0)]
         if failed:
             log = paths[0].parent.parent / failed[0] / "log.txt"
-            raise SiteError(f"{failed[0]} failed: {log.read_text().strip().splitlines()[-1]}")
+            lines = log.read_text().strip().splitlines() or ["killed before it logged anything"]
+            raise SiteError(f"{failed[0]} failed: {lines[-1]}")
         rounds = [completed_rounds(site) for site in sites]
         if rounds != last:
             shown(rounds)
