@@ -27,7 +27,6 @@ from taciturn.sites.protocol.events import (
     Note,
     QuestionAsked,
     SendFrame,
-    SetTimer,
     Started,
     Stop,
     Stored,
@@ -111,7 +110,6 @@ class MemorySite:
     protocol: SiteProtocol | None = None
     envelopes: Envelopes | None = None
     life: int = 0
-    timer: int = 0
     writing: list[StoreRecords] = field(default_factory=list)
     finished: Finished | None = None
     stops: list[Stop] = field(default_factory=list)
@@ -203,6 +201,8 @@ class MemoryNetwork:
             return
         entropy = self.scheduler.random.getrandbits(256).to_bytes(32, "little")
         effects = site.protocol.handle(event, self.scheduler.now, entropy)
+        if isinstance(event, Started | Tick):
+            self._later(site.protocol.setup.tick, site, Tick())
         for effect in effects:
             self.noted(site, effect)
             self._carry_out(site, effect)
@@ -224,10 +224,6 @@ class MemoryNetwork:
                 self._store(site, effect)
             case Hold(entries):
                 change(site.disk.volatile, entries)
-            case SetTimer(at):
-                site.timer += 1
-                life, timer = site.life, site.timer
-                self.scheduler.at(at, lambda: self._tick(site, life, timer))
             case Stop():
                 site.stops.append(effect)
                 site.protocol = None
@@ -239,10 +235,6 @@ class MemoryNetwork:
                 site.life += 1
             case Note():
                 pass
-
-    def _tick(self, site: MemorySite, life: int, timer: int) -> None:
-        if site.life == life and site.timer == timer:
-            self.tell(site, Tick())
 
     def _store(self, site: MemorySite, effect: StoreRecords) -> None:
         if effect.releases and not site.disk.account and not site.disk.pays:

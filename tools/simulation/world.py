@@ -24,7 +24,6 @@ from taciturn.sites.protocol.events import (
     Hold,
     Reason,
     SendFrame,
-    SetTimer,
     Stop,
     StoreRecords,
 )
@@ -327,7 +326,7 @@ def id_of(site: MemorySite) -> int:
 
 
 def _in_words(effect: Effect) -> str:
-    """An effect as one line of a trace; timers and questions are left out."""
+    """An effect as one line of a trace; questions are left out."""
     match effect:
         case SendFrame(data, to):
             frame = decode(data, largest=LARGEST)
@@ -340,7 +339,7 @@ def _in_words(effect: Effect) -> str:
         case Hold(entries):
             kept = [key if value is not None else f"no {key}" for key, value in entries.items()]
             return f"holds {', '.join(kept)}"
-        case Ask() | SetTimer():
+        case Ask():
             return ""
         case Finished():
             return (

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from tools.simulation.world import Plan, World
 
-from taciturn.sites.protocol.events import Reason, Started, Stop, StoreRecords, Tick
-from taciturn.sites.protocol.frames import Kind
+from taciturn.sites.protocol.events import QuestionAsked, Reason, Started, Stop, StoreRecords, Tick
+from taciturn.sites.protocol.frames import Kind, Slot, pack_question
 from taciturn.sites.protocol.membership import Past
 from taciturn.sites.protocol.pads import RoundKeys
 
@@ -76,3 +76,11 @@ def test_a_restarted_site_goes_on_in_the_attempt_that_it_was_in(machine, monkeyp
     monkeypatch.setattr(machine, "publish", lambda data: None)
     machine._go_on()
     assert machine.phase == "meet"
+
+
+def test_a_frame_that_a_question_names_a_thousand_times_is_signed_and_sent_once(machine, monkeypatch):
+    """A question is short and a total is long, so repeated slots would multiply what a neighbour sends."""
+    asked = []
+    monkeypatch.setattr(machine, "_total", lambda slot: asked.append(slot) or [b"total"])
+    machine.handle(QuestionAsked(pack_question([Slot(Kind.TOTAL, 1, 1, 0)] * 1000), 1), 1.0, os.urandom(32))
+    assert len(asked) == 1

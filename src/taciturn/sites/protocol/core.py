@@ -71,11 +71,6 @@ class SiteSetup:
         """Whether the run needs every site."""
         return self.quorum >= len(self.names)
 
-    def passes(self, origin: int, via: int) -> tuple[int, ...]:
-        """The neighbours to pass a frame of `origin` on to: all without a link to `origin`, except `via`."""
-        heard = {origin, via, *self.links[origin]}
-        return tuple(j for j in self.neighbours if j not in heard)
-
     def route(self, origin: int, members: tuple[int, ...]) -> tuple[int, ...] | None:
         """The members to which this site forwards the frames of `origin`, along shortest paths.
 
@@ -245,8 +240,9 @@ class Core:
             raise FrameRefused("flood", f"{name} has sent more frames than a run needs")
 
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
-        """The neighbours that a frame is passed on to."""
-        return self.setup.passes(frame.sender, via)
+        """The neighbours to pass a frame on to: all without a link to its sender, except `via`."""
+        heard = {frame.sender, via, *self.setup.links[frame.sender]}
+        return tuple(j for j in self.setup.neighbours if j not in heard)
 
     def set_aside(self, frame: SignedFrame, data: bytes) -> None:
         """A hook for a frame whose certificate has expired or was revoked; it does nothing in this class."""

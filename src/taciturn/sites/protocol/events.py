@@ -39,7 +39,7 @@ class QuestionAsked:
 
 @dataclass(frozen=True)
 class Tick:
-    """The timer has expired."""
+    """`SiteSetup.tick` seconds have passed since the start or the last such event; extra ticks do no harm."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,6 @@ class Ask:
     question: bytes
 
 
-@dataclass(frozen=True)
-class SetTimer:
-    """Deliver a `Tick` at this time; the new timer replaces the previous timer."""
-
-    at: float
-
-
 class Reason(Enum):
     """Why a site stops."""
 
@@ -175,4 +168,4 @@ class Note:
     warning: bool = False
 
 
-Effect = StoreRecords | Hold | SendFrame | Ask | SetTimer | Stop | Finished | Leave | Note
+Effect = StoreRecords | Hold | SendFrame | Ask | Stop | Finished | Leave | Note

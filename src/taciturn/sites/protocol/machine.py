@@ -21,7 +21,6 @@ from .events import (
     QuestionAsked,
     Reason,
     SendFrame,
-    SetTimer,
     Started,
     Stored,
     StoreFailed,
@@ -121,7 +120,6 @@ class SiteProtocol(Ending):
         self.pending = {}
 
     def _start(self) -> None:
-        self.effects.append(SetTimer(self.now + self.setup.tick))
         self.since = self.waiting = self.now
         self.charge_marked()
         self.lost = self.lost or (self.setup.paid and not self.past)  # the state was reset to its start
@@ -217,7 +215,7 @@ class SiteProtocol(Ending):
         if self.phase == "over" and "left" in self.saved:
             found += [self.reseal(self.saved[key]) for key in ("done", "left") if key in self.saved]
         scopes, board = {NOTHING, self.scope, *([self.signed[1]] if self.signed else [])}, self.board
-        for slot in slots[1:]:
+        for slot in dict.fromkeys(slots[1:]):
             if slot.kind == Kind.HELLO:
                 found += [data for _, data in self.hellos.get(slot, {}).values()]
             elif slot.kind == Kind.TOTAL and slot.sender == self.setup.own:
@@ -229,7 +227,6 @@ class SiteProtocol(Ending):
         self.effects += [SendFrame(data, (by,)) for data in dict.fromkeys(found)]
 
     def _tick(self) -> None:
-        self.effects.append(SetTimer(self.now + self.setup.tick))
         if self.phase == "look":
             self.looked += 1
             self.ask([])

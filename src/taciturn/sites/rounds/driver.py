@@ -13,7 +13,7 @@ import queue
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,6 @@ from ..protocol.events import (
     Note,
     Reason,
     SendFrame,
-    SetTimer,
     Started,
     Stop,
     Stored,
@@ -187,6 +186,7 @@ class SiteDriver:
         if done:
             log.info("resumed after round %d of %d", done, self.protocol.method.rounds)
             self.step(done)
+        self.timer = time.monotonic() + self.protocol.setup.tick
         self.soon.append(Started())
         if without is not None:
             self.soon.append(FinishAsked(without))
@@ -211,10 +211,12 @@ class SiteDriver:
         """The next event: a pending one, a received one, or the timer."""
         if self.soon:
             return self.soon.popleft()
-        try:
-            return self.events.get(timeout=max(0.0, self.timer - time.monotonic()))
-        except queue.Empty:
-            return Tick()
+        now = time.monotonic()
+        if now < self.timer:  # checked first: a neighbour that sends without pause must not hold up the timer
+            with suppress(queue.Empty):
+                return self.events.get(timeout=self.timer - now)
+        self.timer = time.monotonic() + self.protocol.setup.tick
+        return Tick()
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
@@ -227,8 +229,6 @@ class SiteDriver:
                 self.links.send(data, to)
             case Ask(to, question):
                 self.links.ask(to, question)
-            case SetTimer(at):
-                self.timer = at
             case Note(text, facts, warning):
                 self._note(text, dict(facts), warning)
             case Finished():
