@@ -61,4 +61,6 @@ def test_the_report_of_questions_links_to_every_file_of_their_answers(tmp_path):
     assert sorted([*links, "report.html"]) == sorted(path.name for path in written)
     assert {"1-describe.html", "2-correlations.csv", "result.json", "certificate.json"} <= set(links)
     assert "the answer to &#39;describe&#39; and &#39;correlations&#39;" in page and "logistic" not in page
-    assert '<a href="report.html">' in (tmp_path / "answers" / "1-describe.html").read_text()
+    page = (tmp_path / "answers" / "1-describe.html").read_text()
+    assert '<a href="report.html">' in page and 'name="viewport"' in page and "light dark" in page
+    assert "records" in page and "units" not in page

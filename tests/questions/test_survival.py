@@ -111,7 +111,7 @@ def test_survival_has_a_table_and_a_plot():
     found = asked(time, event, epsilon=1.0, bins=4)
     head, *rows = found.table()
     assert head[0] == "group" and len(rows) == 4 and "0.0" not in found.csv().splitlines()[1][:3]
-    assert found.plot() is not None and "Survival of 500 units" in found._repr_html_()
+    assert found.plot() is not None and "Survival of 500 records" in found._repr_html_()
 
 
 def test_picture_of_many_groups_tells_every_curve_apart_and_starts_at_zero():

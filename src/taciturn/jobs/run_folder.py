@@ -20,6 +20,21 @@ RESULT = "result.json"
 LEDGER = "ledger.sqlite"
 README = "README.txt"
 _TO_REPORT = f'<p><a href="{REPORT}">What this answer cost, and the other files of the run</a></p>'
+_ANSWER_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{kind}</title>
+<style>
+:root {{ color-scheme: light dark; font-family: system-ui, sans-serif; }}
+body {{ max-width: 75rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.4; }}
+table {{ display: block; overflow-x: auto; border-collapse: collapse; }}
+th, td {{ white-space: nowrap; }}
+tr {{ border-bottom: 1px solid #8884; }}
+@media print {{ body {{ margin: 0; padding: 0; }} table {{ display: table; font-size: 75%; }}
+  th, td {{ white-space: normal; }} tr {{ break-inside: avoid; }} }}
+</style></head><body>
+{answer}{more}
+</body></html>
+"""
 RESULTS = (MODEL, CERTIFICATE, TRACE, REPORT, README)
 
 
@@ -107,7 +122,7 @@ def write_answers(folder: Path, answers: Sequence[PrivateAnswer], kinds: Sequenc
     written = []
     for k, (kind, answer) in enumerate(zip(kinds, answers, strict=True), start=1):
         name = kind if len(answers) == 1 else f"{k}-{kind}"
-        page = f"<!doctype html><meta charset=utf-8><title>{kind}</title>{answer.html()}{_TO_REPORT}\n"
+        page = _ANSWER_PAGE.format(kind=kind, answer=answer.html(), more=_TO_REPORT)
         for end, text in ((".txt", answer.text() + "\n"), (".csv", answer.csv()), (".html", page)):
             written.append(write_whole(folder / (name + end), text))
         picture = answer.plot()

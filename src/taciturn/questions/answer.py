@@ -42,6 +42,11 @@ class PrivateAnswer(ABC):
         return self.stated
 
     @property
+    def unit_name(self) -> str:
+        """What the numbers of the answer count: records or persons; units if there is no certificate."""
+        return "units" if self.stated is None else f"{self.stated.run.unit}s"
+
+    @property
     @abstractmethod
     def title(self) -> str:
         """The heading above the answer."""

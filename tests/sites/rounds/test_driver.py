@@ -152,7 +152,7 @@ def test_a_silent_site_is_named_after_patience_and_the_same_command_goes_on(hub,
 def test_nothing_is_spent_before_all_sites_are_connected(hub, tmp_path, kind):
     paths = make(tmp_path, kind, seed=None, site={"patience": 1.0})
     for thread in start(paths[:2]):
-        assert isinstance(thread.wait(), NeighbourFailed) and "the opening" in str(thread.outcome)
+        assert isinstance(thread.wait(), NeighbourFailed) and "the start of the run" in str(thread.outcome)
     assert [open_account(load_site(path)).place.exists() for path in paths] == [False] * 3
     assert not hub.frames(0, Kind.MESSAGE) and not hub.frames(0, Kind.COMMIT)
 

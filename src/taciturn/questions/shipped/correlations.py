@@ -95,7 +95,7 @@ class PrivateCorrelations(PrivateAnswer):
 
     @property
     def title(self) -> str:
-        return f"Correlations of {len(self.names)} columns of {self.units:,} units"
+        return f"Correlations of {len(self.names)} columns of {self.units:,} {self.unit_name}"
 
     def __repr__(self) -> str:
         return f"PrivateCorrelations({len(self.names)} columns, {self.certificate})"

@@ -99,7 +99,9 @@ class PrivateDescription(PrivateAnswer):
     @property
     def title(self) -> str:
         groups = f", for all and by {self.by}" if self.by else ""
-        return f"Private description of {len(self.columns)} columns of {self.units:,} units{groups}"
+        return (
+            f"Private description of {len(self.columns)} columns of {self.units:,} {self.unit_name}{groups}"
+        )
 
     def __getitem__(self, name: str) -> ColumnDescription:
         return self.columns[name]

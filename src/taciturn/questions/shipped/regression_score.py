@@ -41,7 +41,7 @@ class RegressionScore(PrivateAnswer):
 
     @property
     def title(self) -> str:
-        return f"Private score of a regression on {self.released.units:,} units"
+        return f"Private score of a regression on {self.released.units:,} {self.unit_name}"
 
     @property
     def worse_than_constant(self) -> bool:

@@ -75,7 +75,7 @@ class PrivateScore(PrivateAnswer):
 
     @property
     def title(self) -> str:
-        return f"Private score on {self.released.units:,} units"
+        return f"Private score on {self.released.units:,} {self.unit_name}"
 
     def __repr__(self) -> str:
         return f"PrivateScore(accuracy={self.accuracy}, auc={self.auc}, {self.certificate})"

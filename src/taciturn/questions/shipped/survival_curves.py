@@ -90,7 +90,7 @@ class PrivateSurvival(PrivateAnswer):
 
     @property
     def title(self) -> str:
-        return f"Survival of {self.released.units:,} units{f' by {self.by}' if self.by else ''}"
+        return f"Survival of {self.released.units:,} {self.unit_name}{f' by {self.by}' if self.by else ''}"
 
     def __getitem__(self, name: str) -> SurvivalCurve:
         return self.groups[name]

@@ -79,14 +79,14 @@ class WaitingRoom:
         return protocol.completed[1] + 1
 
     def what(self) -> str:
-        """What this site waits for, as text: the opening, a round, an attempt or the end."""
+        """What this site waits for, as text: the start, a round, an attempt or the end."""
         protocol, rounds = self.protocol, self.site.job.rounds
         if protocol.phase == "over":
             return "until it is done too"
         if protocol.finishing is not None:
             return "the early end"
         if self.round < 1:
-            return "the opening"
+            return "the start of the run"
         if protocol.phase == "meet":
             return "a new attempt"
         return f"round {self.round}" if self.round <= rounds else "the end"

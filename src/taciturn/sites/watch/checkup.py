@@ -48,10 +48,11 @@ def _account(ready: PreparedSite, account: Account) -> list[Finding]:
     except TaciturnError as error:
         return [Finding(False, f"account: {error}")]
     cost = f"epsilon {format_cost(asked.epsilon)} at delta {format_delta(asked.delta)}"
+    rounds = "the one round costs" if asked.rounds == 1 else f"all {asked.rounds} rounds cost"
     new = "" if account.place.exists() else f"; a new account will be created at {account.place}"
     decision = decide(ready.site, planned, account, log=False)
     return [
-        Finding(True, f"all {asked.rounds} rounds cost {cost} for any one {asked.unit}, {asked.against}"),
+        Finding(True, f"{rounds} {cost} for any one {asked.unit}, {asked.against}"),
         Finding(True, seen.line()),
         Finding(True, f"account: can pay for this job; one more job may then cost at most {left}{new}"),
         Finding(True, f"approval: {decision.why}", note=not decision.allowed),

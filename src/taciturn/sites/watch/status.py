@@ -183,9 +183,9 @@ def _completed(db: sqlite3.Connection) -> int:
 
 
 def stage_of(t: int, rounds: int) -> str:
-    """The stage of a site that works on round t, as text. The opening is before round 1."""
+    """The stage of a site that works on round t, as text. The start is before round 1."""
     if t < 1:
-        return "in the opening"
+        return "at the start"
     return f"in round {t}" if t <= rounds else "at the end"
 
 
