@@ -247,3 +247,10 @@ def test_a_masked_network_that_is_too_large_is_refused_at_once(sites):
     edited["run"]["sites"] = sites
     with pytest.raises(CertificateError, match="of a masked run"):
         Certificate.from_json(json.dumps(signed(edited)))
+
+
+def test_whole_numbers_are_compared_exactly():
+    """A tiny float is not site 0: a statement that looks for the worst site would not find it."""
+    text = forged(lambda edited: edited.update(worst_site=1e-300))
+    with pytest.raises(CertificateError, match="`worst_site` is stated as 1e-300"):
+        Certificate.from_json(text).check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ from support.example_run import charges, run_facts, site_facts
 from taciturn.core.errors import BudgetExceeded, LedgerError, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import Charge, SiteBudget
+from taciturn.privacy.ledger import chain
 from taciturn.privacy.ledger.chain import Head
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import Ledger, MemoryLedger
@@ -339,3 +341,33 @@ def test_a_commit_survives_a_power_cut(tmp_path):
     with SqliteLedger(tmp_path / "a.sqlite", run_facts(), site_facts()) as ledger, ledger.transaction() as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert db.execute("PRAGMA synchronous").fetchone() == (3,)
+
+
+@pytest.mark.parametrize(
+    ("row", "text", "message"),
+    [
+        (2, "{bad", "row 2 is not a JSON object"),
+        (2, "[1]", "row 2 is not a JSON object"),
+        (0, '{"budgets":[],"format":1,"run":[],"sites":[]}', "in a format that this version does not know"),
+        (
+            1,
+            '{"eta":0.5,"output_scale":"x","scale":3.0,"site":0,"t":1}',
+            "in a format that this version does not know",
+        ),
+    ],
+)
+def test_rows_of_other_kinds_in_a_chain_that_fits_give_one_line(
+    filled: Path, row: int, text: str, message: str
+) -> None:
+    """Whoever rewrites the whole chain can write any text; opening it must not end in a traceback."""
+    with sqlite3.connect(filled) as db:
+        rows = db.execute("SELECT site, t, body FROM ledger ORDER BY seq").fetchall()
+        db.execute("DROP TRIGGER ledger_keeps")
+        digest = chain.EMPTY.digest
+        for seq, (_, _, body) in enumerate(rows):
+            found = text if seq == row else body
+            digest = hashlib.sha256(f"{digest}\n{found}".encode()).hexdigest()
+            db.execute("UPDATE ledger SET body = ?, hash = ? WHERE seq = ?", (found, digest, seq))
+        db.execute("UPDATE ledger_head SET hash = ?", (digest,))
+    with pytest.raises(LedgerError, match=message):
+        SqliteLedger(filled)

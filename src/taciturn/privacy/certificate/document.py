@@ -300,8 +300,9 @@ def _compare(path: str, stated: Any, fresh: Any) -> None:
 
 
 def _equal(stated: Any, fresh: Any) -> bool:
+    """Whether two values are equal. Floats may differ in their last digits, whole numbers may not."""
     numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (stated, fresh)]
-    if all(numbers):
+    if all(numbers) and isinstance(fresh, float):
         return math.isclose(stated, fresh, rel_tol=_CLOSE, abs_tol=1e-12)
     return type(stated) is type(fresh) and bool(stated == fresh)
 

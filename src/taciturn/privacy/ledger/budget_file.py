@@ -133,7 +133,7 @@ def read(db: sqlite3.Connection, path: Path, at_least: Head | None = None) -> Co
         ended = {body["ended"] for body in bodies[1:] if "ended" in body}
         runs = [_run(body, ended) for body in bodies[1:] if "ended" not in body]
         chosen = next((body["accountant"] for body in bodies[1:] if "accountant" in body), terms.accountant)
-    except (KeyError, TypeError, ValueError) as error:
+    except chain.UNREADABLE as error:
         raise LedgerError(f"{path} was written in a format that this version does not know.") from error
     terms = replace(terms, accountant=chosen)
     return Contents(terms, tuple(runs), head)

@@ -27,6 +27,10 @@ _SCHEMA = (
 )
 
 
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""The errors of rows that are chained correctly, but whose entries have other names or types than ours."""
+
+
 class Head(NamedTuple):
     """The number of rows and the SHA-256 of the last row. A head noted earlier reveals missing rows."""
 
@@ -124,7 +128,12 @@ def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[l
         if seq != head.rows or stated != _link(head.digest, str(text)):
             raise LedgerError(f"the ledger was altered: row {head.rows} does not follow from the row before.")
         head = Head(head.rows + 1, stated)
-        body = json.loads(text)
+        try:
+            body = json.loads(text)
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise LedgerError(f"the ledger was altered: row {seq} is not a JSON object.")
         if (site, t) != (body.get("site"), body.get("t")):
             raise LedgerError(f"the ledger was altered: row {seq} is filed under another site or round.")
         bodies.append(body)

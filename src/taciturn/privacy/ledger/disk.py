@@ -149,7 +149,7 @@ class SqliteLedger(Book):
             self._lock = self._guard  # other threads cannot read charges of an open transaction
             for body in bodies[1:]:
                 self._resume(Charge(**body))
-        except (ParameterError, LedgerError, KeyError, TypeError) as error:
+        except (LedgerError, *chain.UNREADABLE) as error:
             raise LedgerError(
                 "the ledger was written in a format that this version does not know."
             ) from error
