@@ -21,8 +21,8 @@ LEDGER = "ledger.sqlite"
 README = "README.txt"
 _TO_REPORT = f'<p><a href="{REPORT}">What this answer cost, and the other files of the run</a></p>'
 _ANSWER_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{kind}</title>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{kind}</title>
 <style>
 :root {{ color-scheme: light dark; font-family: system-ui, sans-serif; }}
 body {{ max-width: 75rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.4; }}
