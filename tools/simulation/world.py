@@ -253,9 +253,10 @@ class World:
 
     def add_copy(self, site: MemorySite, disk: VirtualDisk) -> None:
         """Add a second process with the number and key of a site; both receive the frames for that number."""
-        twin = MemorySite(site.number, self._make, disk, life=1000)
+        twins = self.network.twins.setdefault(site.number, [])
+        twin = MemorySite(site.number, self._make, disk, life=1000 * (len(twins) + 1))  # no two draw the same
         self.copied.add(site.number)
-        self.network.twins.setdefault(site.number, []).append(twin)
+        twins.append(twin)
         self.network.start(twin)
 
     def say(self, text: str) -> None:
