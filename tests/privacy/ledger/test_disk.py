@@ -359,7 +359,7 @@ def test_a_commit_survives_a_power_cut(tmp_path):
 def test_rows_of_other_kinds_in_a_chain_that_fits_give_one_line(
     filled: Path, row: int, text: str, message: str
 ) -> None:
-    """Whoever rewrites the whole chain can write any text; opening it must not end in a traceback."""
+    """An attacker who rewrites the whole chain can write any text. Opening it must not end in a traceback."""
     with sqlite3.connect(filled) as db:
         rows = db.execute("SELECT site, t, body FROM ledger ORDER BY seq").fetchall()
         db.execute("DROP TRIGGER ledger_keeps")
