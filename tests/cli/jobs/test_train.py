@@ -226,6 +226,14 @@ def test_results_need_a_folder(folder, capsys, target):
     assert "must be a new or empty folder; got" in capsys.readouterr().err
 
 
+def test_predict_names_its_own_option_for_another_separator(folder, capsys, tmp_path):
+    (tmp_path / "new.csv").write_text((folder / "new.csv").read_text().replace(",", ";"))
+    command = ["predict", str(folder / "run" / "model.json"), str(tmp_path / "new.csv")]
+    assert run(command) == 1
+    assert "is separated by semicolons; set --separator ';', or use commas" in capsys.readouterr().err
+    assert run([*command, "--separator", ";"]) == 0
+
+
 def test_predictions_on_a_full_disk_are_one_line(folder, capsys):
     model = str(folder / "run" / "model.json")
     assert run(["predict", model, str(folder / "new.csv"), "--out", "/dev/full"]) == 1

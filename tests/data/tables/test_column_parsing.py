@@ -190,6 +190,12 @@ def test_categories_that_a_column_of_another_type_loses_are_refused(declared, ce
     ]
 
 
+def test_booleans_match_the_category_of_the_same_text_first():
+    cells = [True, np.True_, False, None]
+    assert parse_column(Category("code", ("true", "True")), cells).tolist() == [1, 1, -1, -2]
+    assert parse_column(Category("code", ("false", "true")), cells).tolist() == [1, 1, 0, -2]
+
+
 def test_categories_in_a_column_that_was_read_as_dates_are_refused():
     """One cell that is no date leaves the column as text: then every row would have a category again."""
     field, cells = Category("code", ("2024-01-01", "2025-01-01")), ["2024-01-01", "2025-01-01"]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import DataError, MissingExtra, ParameterError
+from taciturn.data import Category
 from taciturn.data.tables import table_files
-from taciturn.data.tables.column_parsing import read_numbers
+from taciturn.data.tables.column_parsing import MISSING, parse_column, read_numbers
 from taciturn.data.tables.table_files import CsvForm, column_names, read_table
 
 
@@ -31,6 +32,18 @@ def test_parquet_as_columns(tmp_path):
     (tmp_path / "b.parquet").write_text("age\n31\n")
     with pytest.raises(DataError, match=r"b\.parquet: is not a complete Parquet file"):
         read_table(tmp_path / "b.parquet", ["age"])
+
+
+@pytest.mark.parametrize("declared", [("true", "false"), ("True", "False")])
+def test_booleans_of_parquet_match_the_same_categories_as_texts_of_csv(tmp_path, declared):
+    arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(arrow.table({"smoker": [True, False, None]}), tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text('smoker\ntrue\nfalse\n""\n')
+    for name in ("a.parquet", "a.csv"):
+        cells = read_table(tmp_path / name, ["smoker"])["smoker"]
+        assert parse_column(Category("smoker", declared), cells).tolist() == [0, 1, MISSING]
 
 
 def test_parquet_without_the_extra_names_the_command(tmp_path, monkeypatch):
@@ -165,6 +178,24 @@ def test_arrow_reads_a_large_file_as_the_same_numbers(tmp_path, monkeypatch):
 def test_impossible_csv_format_is_refused(wrong, words):
     with pytest.raises(ParameterError, match=words):
         CsvForm(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "advice"),
+    [
+        ("a;b\n", {}, "set --separator ';', or use commas"),
+        ("a\tb\n", {}, r"set --separator \$'\\t', or use commas"),
+        ("\ufeffa\n1\n", {"encoding": "latin-1"}, "leave out --encoding"),
+        ("a\n1\n", {"encoding": "utf-16"}, "set --encoding to"),
+        ("", {"separator": "x"}, "`--separator` must be one of"),
+        ("", {"decimal": ","}, "`--decimal` must differ from `--separator`"),
+        ("", {"encoding": "klingon"}, "`--encoding` must be a text encoding"),
+    ],
+)
+def test_messages_of_a_command_name_its_options(tmp_path, text, form, advice):
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ParameterError, match=advice):
+        read_table(tmp_path / "a.csv", ["a"], CsvForm(**form, prefix="--"))
 
 
 def test_spreadsheet_files_are_read_as_they_look(tmp_path):

@@ -50,7 +50,8 @@ def predict(
     else:
         from ...data.tables.table_files import CsvForm, read_table
 
-        X, predictor = read_table(table, found.columns, CsvForm(separator, decimal, encoding)), loaded
+        form = CsvForm(separator, decimal, encoding, prefix="--")
+        X, predictor = read_table(table, found.columns, form), loaded
         unread = ["; ".join(names) for names in loaded.unread_columns(X)]
     names, columns = [found.label or "prediction"], [predictor.predict(X).tolist()]
     if found.loss in ("logistic", "softmax"):

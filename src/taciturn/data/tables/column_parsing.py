@@ -154,6 +154,8 @@ def _place_of(field: Category) -> Callable[[Any], int]:
             return MISSING
         if word not in index and word.lower() in _BLANKS:
             return MISSING
+        if isinstance(value, bool | np.bool_) and word not in index:
+            word = word.lower()  # the boolean True also stands for the category "true"
         return index.get(word, index.get(_retyped(word), OTHER))
 
     return place

@@ -43,21 +43,37 @@ _COMMA_NUMBER = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)?(,\d*)?([eE][+-]?\d
 
 @dataclass(frozen=True)
 class CsvForm:
-    """The format of a CSV file: the separator of cells, the decimal sign of numbers, and the encoding."""
+    """The format of a CSV file: the separator of cells, the decimal sign of numbers, and the encoding.
+
+    prefix : how messages name these settings: "csv." for the keys of a file, "--" for the options of a
+        command.
+    """
 
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
+    prefix: str = "csv."
 
     def __post_init__(self) -> None:
-        checks.choice("csv.separator", self.separator, (",", ";", "\t", "|"))
-        checks.choice("csv.decimal", self.decimal, (".", ","))
+        checks.choice(f"{self.prefix}separator", self.separator, (",", ";", "\t", "|"))
+        checks.choice(f"{self.prefix}decimal", self.decimal, (".", ","))
         if self.separator == self.decimal:
-            raise DataError(f"`csv.decimal` must differ from `csv.separator`; got {self.decimal!r} for both.")
+            raise DataError(
+                f"`{self.prefix}decimal` must differ from `{self.prefix}separator`; got {self.decimal!r} "
+                "for both."
+            )
         try:
             io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
         except (LookupError, TypeError, ValueError):
-            raise DataError(f"`csv.encoding` must be a text encoding; got {self.encoding!r}.") from None
+            raise DataError(
+                f"`{self.prefix}encoding` must be a text encoding; got {self.encoding!r}."
+            ) from None
+
+    def setting(self, name: str, value: str) -> str:
+        """A setting as a user writes it: `csv.separator = ";"` in a file, `--separator ';'` in a shell."""
+        if self.prefix == "--":
+            return f"--{name} {'$' if value.startswith(chr(92)) else ''}'{value}'"
+        return f'{self.prefix}{name} = "{value}"'
 
 
 def read_table(
@@ -122,7 +138,7 @@ def _readable(path: Path, form: CsvForm) -> Iterator[None]:
         raise
     except UnicodeError as error:
         raise DataError(
-            f"{path}: is not text in {form.encoding!r}; set csv.encoding to the encoding of the file."
+            f"{path}: is not text in {form.encoding!r}; set {form.prefix}encoding to the file's encoding."
         ) from error
     except csv.Error as error:
         raise DataError(f"{path}, line 1: is not CSV; is a quote left open?") from error
@@ -231,16 +247,17 @@ def _check_text(path: Path, form: CsvForm) -> None:
     if first.startswith(tuple(_WIDE)) and codecs.lookup(form.encoding).name == "utf-8":
         found = next(name for mark, name in _WIDE.items() if first.startswith(mark))
         raise DataError(
-            f'{path}: is {found.upper()}; save it as CSV in UTF-8, or set csv.encoding = "{found}".'
+            f"{path}: is {found.upper()}; save it as CSV in UTF-8, or set {form.setting('encoding', found)}."
         )
     if first.startswith(codecs.BOM_UTF8) and _encoding(form) != "utf-8-sig":
-        raise DataError(f"{path}: is UTF-8; leave out csv.encoding, which is {form.encoding!r}.")
+        raise DataError(f"{path}: is UTF-8; leave out {form.prefix}encoding, which is {form.encoding!r}.")
     if not first.removeprefix(codecs.BOM_UTF8).strip():
         raise DataError(f"{path}, line 1: is empty; it must contain the names of the columns.")
     for sign, name, written in ((b";", "semicolons", ";"), (b"\t", "tabs", "\\t"), (b"|", "bars", "|")):
         if sign in first and b"," not in first and form.separator == ",":
             raise DataError(
-                f'{path}, line 1: is separated by {name}; set csv.separator = "{written}", or use commas.'
+                f"{path}, line 1: is separated by {name}; set {form.setting('separator', written)}, or use "
+                "commas."
             )
 
 
