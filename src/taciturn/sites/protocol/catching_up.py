@@ -1,9 +1,12 @@
-"""The public state of a site, and how a site that was away catches up with it.
+"""The state of a run at one site, and how a site that was away catches up.
 
-An attempt begins after the last round that any member completed. A site that missed messages of that round
-asks for them. A site that was away longer takes over the totals of another member. These totals must lead to
-a digest that is stated by more members than may lie. The site is charged for its own messages in these
-totals, even after a rollback.
+In a run of masked sums, the sites have a common state: one public state, which follows from the total of each
+round. Otherwise each site continues from its own state.
+
+An attempt is a sequence of rounds with fixed members. It begins after the last round that any member
+completed. A site that missed messages of that round asks for them. A site that was away longer takes over the
+totals of another member, if more members than may lie state the digest to which these totals lead. A
+rolled-back site charges itself again for the rounds in these totals in which it was a member.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from .pads import RoundKeys
 
 
 class CatchingUp(Core):
-    """The public state of a run at one site: attempts, charges, the state after the last complete round."""
+    """What one site knows about a run: attempts, charges, the state after the last complete round."""
 
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
@@ -44,19 +47,19 @@ class CatchingUp(Core):
         self.lost = "lost" in saved
         self.last: dict[int, bytes] = {}
         self.edged: set[int] = set()
-        self.aside: dict[Slot, tuple[SignedFrame, bytes]] = {}  # messages whose certificate is invalid by now
+        self.aside: dict[Slot, tuple[SignedFrame, bytes]] = {}  # see `RoundSteps.set_aside`
         self.lacked: tuple[Slot, bytes] | None = None
         self.routes: dict[int, tuple[int, ...] | None] = {}
         self._gathered: tuple[tuple[int, int, bytes], dict[int, SignedFrame]] = ((-1, 0, b""), {})
 
     @property
     def common(self) -> bool:
-        """Whether all sites have the same public state."""
+        """Whether all sites have one public state."""
         return bool(self.method.common)
 
     @property
     def liars(self) -> int:
-        """The number of sites that may lie: `colluding`, or without masks what the quorum tolerates."""
+        """How many sites may lie: `colluding`; without masks, as many as the quorum tolerates."""
         quorum = self.setup.quorum
         bears = min(2 * quorum - len(self.setup.names) - 1, quorum - 2)
         return int(self.method.colluding) if self.common else max(0, bears)
@@ -107,7 +110,7 @@ class CatchingUp(Core):
             state, digest = node.after(state, b"", heard), chain(digest, facts, t, heard)
             pending[f"total/{t}"] = pack_total(facts, b"", heard)
             if self.setup.own in facts.members and t > self.charged(facts.number):
-                owed.append((node, facts, t))  # this site sent its part before a rollback
+                owed.append((node, facts, t))  # this site sent its share before a rollback
         if digest != wanted:
             return False
         for node, facts, t in owed:
@@ -138,7 +141,7 @@ class CatchingUp(Core):
         return ChargedRelease(node.charge(t), entry.number, scope, entry.members, node.sum_facts(t))
 
     def charge_marked(self) -> None:
-        """Charge the rounds up to the high-water mark that a restored ledger does not contain."""
+        """Charge every round that a restored ledger lacks, up to the high-water mark."""
         known = max([self.marked, *(entry.charged for entry in self.past.values())])
         everybody = tuple(range(len(self.setup.names)))
         node = None if self.common or self.setup.mark <= known else self.method.attempt(everybody, 0, 1.0)
@@ -152,7 +155,7 @@ class CatchingUp(Core):
 
     @property
     def marked(self) -> int:
-        """The last round that `charge_marked` has charged; without masks, no round number is used twice."""
+        """The last round that `charge_marked` has charged. Without masks, no attempt repeats a round."""
         return int.from_bytes(self.pending.get("marked") or self.saved.get("marked", b""), "little")
 
     def charged(self, attempt: int) -> int:
@@ -188,7 +191,7 @@ class CatchingUp(Core):
         return b"".join(pack_past(entry) for _, entry in sorted(self.past.items()))
 
     def current(self) -> Past:
-        """The live attempt in the form in which later hellos state it; none of its rounds is charged yet."""
+        """The live attempt as an entry of a hello, with none of its rounds charged."""
         if self.attempt is None:
             raise LookupError("no attempt is live")
         agreed = self.attempt

@@ -1,4 +1,8 @@
-"""The base of the protocol: the facts of the site, the frames that it has, and its effects."""
+"""The base class of a site's protocol: it keeps frames, checks received frames and requests effects.
+
+A frame is a signed message between sites. An effect is an instruction to the driver, for example to send a
+frame. A hello is the frame with which a site joins an attempt, a sequence of rounds with fixed members.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +46,8 @@ class SiteSetup:
     seal : turns a content into a signed frame of this site.
     believe : raises `FrameRefused` for a frame that its sender did not sign with a valid certificate.
     largest : the most bytes that the payload of a frame may have.
-    mark : the last round that this site may have released without masks, according to its high-water mark.
-    paid : whether the owner's account was charged for this run before, whatever the state says.
+    mark : without masks, the high-water mark: the last round that this site may have released.
+    paid : whether the owner's account was charged for this run before, even if the state has no charge.
     gather : seconds to wait for hellos after the first one.   tick : seconds between two questions.
     """
 
@@ -99,7 +103,7 @@ class Core:
         self.then: dict[int, Callable[[], None]] = {}
         self.board: dict[tuple[Slot, bytes], tuple[SignedFrame, bytes]] = {}
         self.hellos: dict[Slot, dict[bytes, tuple[SignedFrame, bytes]]] = {}
-        self.greeted = 0  # hellos that were kept
+        self.greeted = 0  # the number of hellos in memory
         self.dones: dict[tuple[int, bytes, bytes], dict[int, SignedFrame]] = {}
         self.now, self._entropy, self._drawn = 0.0, b"", 0
         self.stopped = False
@@ -149,7 +153,7 @@ class Core:
     def seal(
         self, kind: Kind, attempt: int, t: int = 0, scope: bytes = NOTHING, payload: bytes = b""
     ) -> bytes:
-        """A frame of this site; not sent yet."""
+        """Sign a frame as this site; it is not sent yet."""
         return self.setup.seal(encode(self.setup.job, Slot(kind, attempt, t, self.setup.own), scope, payload))
 
     def reseal(self, data: bytes) -> bytes:
@@ -157,11 +161,11 @@ class Core:
         return self.setup.seal(self.read(data).content)
 
     def stored(self, key: str) -> SignedFrame | None:
-        """This site's frame in a record on disk, if there is one."""
+        """This site's frame in the record `key` on disk; None if there is no such record."""
         return self.read(self.saved[key]) if key in self.saved else None
 
     def repeat(self, key: str) -> SignedFrame:
-        """Send this site's frame in a record on disk, signed again."""
+        """Send the frame in the record `key` on disk again, under this site's current certificate."""
         return self.publish(self.reseal(self.saved[key]))
 
     def read(self, data: bytes) -> SignedFrame:

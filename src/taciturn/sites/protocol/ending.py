@@ -1,13 +1,18 @@
-"""The end of a run: every site states its result, and no site publishes a result before it is final.
+"""The end of a run, in three steps; no site publishes a result before it is final.
 
-    done     the digest of what a site holds after the last round
-    final    all members of an attempt state the same digest, or at least a quorum if others stay silent. Any
-             later attempt includes an honest site of this quorum, so no other result can follow
-    leave    a site has its result. It states every attempt in which it was charged, for sites that were
-             rolled back
+1. Each site sends DONE, with the digest of what it holds after the last round.
+2. The result is final once all members of an attempt have sent the same digest, or at least a quorum if
+   others stay silent. Every later attempt includes an honest site of this quorum, so its result is the same.
+3. A site that has the final result sends LEAVE, a farewell. It also lists every attempt in which the site was
+   charged, because a site that was restored from an old state needs this list.
 
-A site that was away, or was rolled back, takes over the result. A quorum must state this result, and the
-totals or last vectors that the site receives must lead to the digest of the result.
+An attempt is a sequence of rounds with fixed members. If all sites compute one public state, they have a
+common state, and the result follows from the totals of the rounds. Otherwise each site continues from its
+own state, and the members' last vectors are the result. In an attempt without rounds, the members only agree
+on the result.
+
+A site that was away, or was restored from an old state, takes over a result that a quorum states. The totals
+or vectors that the site receives must lead to the digest of this result.
 """
 
 from __future__ import annotations
@@ -24,16 +29,18 @@ from .membership import Past, merge_past, pack_past, read_hello, read_pasts
 from .rounds import RoundSteps, digest_of
 
 FINISHED = b"\1"
-MOST_ENDS = 3  # results that a site asks about, the most frequently stated first
+MOST_ENDS = 3  # a site asks about this many results, beginning with the one that most sites state
 _FAREWELL = struct.Struct("<cIIHH")
 
 
 @dataclass(frozen=True)
 class Farewell:
-    """The last message of a site that has its result: its last round, and the attempts with their charges.
+    """The payload of LEAVE from a site that has the result.
 
-    own : the attempts in which the site was charged, as the site remembers them.
-    agreed : the attempts on which the members of the last attempt agreed.
+    completed : the number of the last attempt, and the last complete round.
+    own : the attempts in which the site was charged; empty if the site ever lost its memory.
+    agreed : the earlier attempts that the members of the last attempt agreed on. A site that ever lost its
+        memory adds its own attempts here.
     """
 
     completed: tuple[int, int]
@@ -60,11 +67,11 @@ class Ending(RoundSteps):
 
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
-        self.end: tuple[int, bytes] | None = None  # the attempt whose members stated the result, and its id
+        self.end: tuple[int, bytes] | None = None  # number and id of the attempt that led to the result
         self.helped: set[int] = set()  # sites that are still in a meeting although there is a result
 
     def advance_meeting(self) -> None:
-        """Advance the meeting. Without a common state, a site that has stated a result signs no attempt."""
+        """Advance the meeting. Without a common state, a site that has stated a result joins no attempt."""
         if self.common or not self._has_stated():
             super().advance_meeting()
 
@@ -80,7 +87,7 @@ class Ending(RoundSteps):
         return digest_of(self.last_vectors())
 
     def last_vectors(self) -> dict[int, bytes]:
-        """The last message of every member: the result, if there is no common state."""
+        """Without a common state: the last vector of every member, which together are the result."""
         if self.last or self.attempt is None:
             return self.last
         return {i: read_hello(frame.payload).vector for i, frame in self.attempt.hellos.items()}
@@ -134,7 +141,10 @@ class Ending(RoundSteps):
         self.effects.append(Finished(self.state, rounds, self._end_members(), self._end_digest(), early))
 
     def _end_members(self) -> tuple[int, ...]:
-        """The members that computed the result; if this site took it over, the members of its last round."""
+        """The members of the attempt that led to the result.
+
+        If this site took over the result from others, these are the members of the last round of the run.
+        """
         if self.attempt is not None and self.end == (self.attempt.number, self.scope):
             return self.attempt.members
         if not self.common:
@@ -150,7 +160,7 @@ class Ending(RoundSteps):
         return max(stated, key=len, default=[])
 
     def _come_back(self) -> None:
-        """Restart after the end: answer sites that still need this site's frames."""
+        """Restart after the result was final: load the result, and send this site's last frames again."""
         self.phase = "over"
         for key in ("done", "left"):
             if key in self.saved:
@@ -159,7 +169,7 @@ class Ending(RoundSteps):
             frame = self.read(data)
             self.keep(frame, data)
             self.end = frame.attempt, frame.scope
-        for data in unpack_frames(self.saved.get("end", b"")):  # vectors that this site took over
+        for data in unpack_frames(self.saved.get("end", b"")):  # these vectors were taken over from others
             frame = self.read(data)
             self.last[frame.t - 1], self.completed = frame.payload, (frame.attempt, self.method.rounds)
         self._conclude()
@@ -171,7 +181,7 @@ class Ending(RoundSteps):
         self.effects += [SendFrame(self.board[frame.slot, frame.scope][1], (via,)) for frame in frames]
 
     def _tick_over(self) -> bool:
-        """Whether this site may leave: all others have left, or `patience` is over. Else ask who has left."""
+        """Whether this site may leave: all others have left, or `patience` is over. If not, ask for LEAVE."""
         number, members = (0 if self.end is None else self.end[0]), self._end_members()
         staying = [i for i in {*members, *self.helped} if not self.find(Kind.LEAVE, number, 0, i)]
         if not staying:
@@ -187,7 +197,11 @@ class Ending(RoundSteps):
         return [(key, list(found.values())) for key, found in self.dones.items() if len(found) >= enough]
 
     def _others_done(self) -> bool:
-        """Whether the attempt has ended for all other members, or for a quorum that includes this site."""
+        """Whether the other members have ended the attempt.
+
+        Either all other members have stated a result, or enough sites have stated the same result to make a
+        quorum together with this site.
+        """
         if self.attempt is None:
             return False
         number, own = self.attempt.number, self.setup.own
@@ -198,7 +212,7 @@ class Ending(RoundSteps):
         return all(found) or max(same, default=0) >= self.setup.quorum - 1
 
     def _another_done(self) -> bool:
-        """Without a common state: whether a member has stated a result, and so signs no other attempt."""
+        """Without a common state: whether a member has stated a result. It then joins no other attempt."""
         if self.common or self.attempt is None or self._has_stated():
             return False
         return any(key[:2] == (self.attempt.number, self.scope) for key in self.dones)
@@ -215,9 +229,9 @@ class Ending(RoundSteps):
         return self._state_too() or any(self._take_over(key, frames) for key, frames in self._final())
 
     def _go_back(self, key: tuple[int, bytes, bytes]) -> bool:
-        """Return to an attempt without rounds that this site signed and left before the others ended it.
+        """Return to an attempt without rounds, if this site signed it, left it, and others then ended it.
 
-        The vectors in the attempt's hellos are the result, so this site need not trust another site.
+        The vectors in the members' hellos are the result, so this site need not trust another site.
         """
         a, scope, digest = key
         packed, done = self.saved.get(f"sign/{a}", SIGNED), self.stored("done")
@@ -232,7 +246,7 @@ class Ending(RoundSteps):
         return True
 
     def _state_too(self) -> bool:
-        """State the others' result, if their totals lead to it: a quorum may need this site's statement."""
+        """State the result of others, once their totals or vectors lead to it: a quorum may need it."""
         if not self.common and self._has_stated():
             return False
         for key, found in self.dones.items():
@@ -249,12 +263,12 @@ class Ending(RoundSteps):
         self.store({"done": data}, lambda: self._state(data))
 
     def _state(self, data: bytes) -> None:
-        """Send the stored statement, which binds this site, even if a meeting has begun meanwhile."""
+        """Send the stored statement. It binds this site, so it is sent even if a meeting has begun by now."""
         self.publish(data)
         self.waiting = self.now
 
     def _missing_end(self) -> list[Slot]:
-        """During a meeting: the frames that would end the previous attempt, if others completed it."""
+        """The frames to ask for during a meeting, since others may have completed the previous attempt."""
         slots: list[Slot] = []
         if self.attempt is not None:
             number, t = self.attempt.number, self.completed[1] + 1
@@ -298,7 +312,7 @@ class Ending(RoundSteps):
         return [slot for slot in wanted if (slot, NOTHING) not in self.board]
 
     def _total(self, slot: Slot) -> list[bytes]:
-        """The frame that a returning site asks for: a total, or else a member's last vector."""
+        """The frame that a returning site asks for: a total or, without a common state, a last vector."""
         if self.common:
             return super()._total(slot)
         stated, vectors = self.attempt is not None and self._has_stated(), self.last_vectors()
@@ -311,7 +325,7 @@ class Ending(RoundSteps):
         """Take over a final result, and the charges of this site that led to it."""
         said = self._farewells(key[0], [frame.sender for frame in frames])
         if len(said) <= self.liars:
-            return False  # with more, one is honest and states all that the members agreed on
+            return False  # among more farewells, one is honest and lists all attempts that were agreed on
         stated = [(*one.own, *one.agreed) for one in said.values()]
         try:
             if not all(map(self.sane_past, merge_past(stated))) or not self._hold_end(key):
@@ -323,7 +337,7 @@ class Ending(RoundSteps):
         return True
 
     def _hold_end(self, key: tuple[int, bytes, bytes]) -> bool:
-        """Whether this site has the result `key`, or has received the frames that lead to this result."""
+        """Whether this site has the result `key`, or has received the totals or vectors that lead to it."""
         a, _, digest = key
         if not self.common:
             return self._hold_vectors(a, digest)
@@ -331,7 +345,7 @@ class Ending(RoundSteps):
         return self.digest == digest or any(self.adopt(one.completed, digest, i) for i, one in servers)
 
     def _hold_vectors(self, a: int, digest: bytes) -> bool:
-        """Load the last vectors of all members with this digest; True if some site sent all of them."""
+        """Load the members' last vectors that have this digest; True if one site has sent all of them."""
         for server in range(len(self.setup.names)):
             slots = [Slot(Kind.TOTAL, a, i + 1, server) for i in range(len(self.setup.names))]
             held = [self.board[slot, NOTHING] for slot in slots if (slot, NOTHING) in self.board]

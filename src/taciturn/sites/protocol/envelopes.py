@@ -33,7 +33,7 @@ REQUEST, ANSWER = b"?", b"!"
 KEY, ID, NONCE, TAG = 32, 8, 12, 16
 OVERHEAD = len(MAGIC) + ID + NONCE + TAG + 1
 LARGEST_JOB = 2**13  # bytes of a job's settings that an answer may contain
-MOST_KEYS = 8  # keys of one neighbour: one for each process that sends in its name, the newest last
+MOST_KEYS = 8  # keys kept for one neighbour: one for each process that has sent in its name
 
 
 class Content(IntEnum):
@@ -48,8 +48,8 @@ class Content(IntEnum):
 class Envelopes:
     """The sending keys of this process and of its neighbours.
 
-    job, shown : SHA-256 of the job, and its public settings, for a neighbour that has another job.
-    seal : signs as this site.   check : refuses a frame that the neighbour of this number did not sign.
+    job : SHA-256 of the job.   shown : its public settings, sent to a neighbour that has another job.
+    seal : signs as this site.   check : raises `FrameRefused` if this neighbour did not sign the frame.
     draw : random bytes.
     """
 
@@ -108,7 +108,8 @@ class Envelopes:
         return self._sign(ANSWER + theirs + self._public + nonce + wrapped)
 
     def learn(self, frame: SignedFrame, via: int) -> bytes | None:
-        """Keep the sending key in an answer to this process, and return what follows it; else return None."""
+        """Keep the sending key in an answer, and return the bytes after it; None if it answers no request
+        of this process."""
         if frame.payload[: 1 + KEY] != ANSWER + self._public:
             return None
         theirs, rest = frame.payload[1 + KEY : 1 + 2 * KEY], frame.payload[1 + 2 * KEY :]
@@ -125,7 +126,7 @@ class Envelopes:
         return content[KEY:]
 
     def _shared(self, theirs: bytes, both: bytes) -> AESGCM:
-        """The cipher of an answer, from the keys of asker and answerer."""
+        """The cipher of an answer; `both` are the public keys of the asker and of the answering site."""
         try:
             secret = self._private.exchange(X25519PublicKey.from_public_bytes(theirs))
         except ValueError as error:

@@ -1,8 +1,11 @@
-"""Events and effects: the whole interface between the protocol and the world.
+"""Events and effects: the whole interface between the protocol of a site and the rest of the program.
 
-The driver of the protocol calls `handle(event, now, entropy)` with a monotonic time and fresh random bytes,
-and carries out the effects that come back, in their order. It answers `StoreRecords` with `Stored` once all
-these records are on disk, or with `StoreFailed`.
+The driver calls `SiteProtocol.handle(event, now, entropy)` with a monotonic time and fresh random bytes. It
+carries out the returned effects in their order. After `StoreRecords`, it passes the event `Stored` once all
+these records are on disk, or else `StoreFailed`.
+
+A frame is a signed message between sites. A record is a named entry of the state on disk. An attempt is a
+sequence of rounds with fixed members.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Heard:
-    """A neighbour delivered a frame, which any site may have signed."""
+    """The neighbour `via` delivered a frame, which any site may have signed."""
 
     data: bytes
     via: int
@@ -31,7 +34,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class QuestionAsked:
-    """A neighbour asks for frames."""
+    """The neighbour `by` asks for frames."""
 
     question: bytes
     by: int
@@ -44,14 +47,17 @@ class Tick:
 
 @dataclass(frozen=True)
 class Stored:
-    """The records of the store with this number are on disk."""
+    """All records of the `StoreRecords` with this number are on disk."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class StoreFailed:
-    """The store failed as a whole. `budget`: the owner's account does not pay for the run."""
+    """No record of the `StoreRecords` with this number was stored.
+
+    budget : whether this is because the owner's account does not pay for the run.
+    """
 
     number: int
     why: str
@@ -60,7 +66,7 @@ class StoreFailed:
 
 @dataclass(frozen=True)
 class FinishAsked:
-    """The operator wants the run to end after the last complete round, with these sites left out."""
+    """The operator ends the run after the last complete round, together with all sites except `without`."""
 
     without: frozenset[int] = frozenset()
 
@@ -135,7 +141,7 @@ class Reason(Enum):
 
 @dataclass(frozen=True)
 class Stop:
-    """The site stops; `evidence` are frames that show why."""
+    """The site stops. `evidence`: the frames that show why. `about`: the site that caused it, if known."""
 
     reason: Reason
     text: str
@@ -161,7 +167,7 @@ class Leave:
 
 @dataclass(frozen=True)
 class Note:
-    """Something that an operator may want to read."""
+    """A line for the operator's log."""
 
     text: str
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -7,14 +7,15 @@
     45      4      the number of the attempt
     49      4      round t
     53      2      the sender's position in the job's list of sites
-    55      32     scope: the id of the attempt; zeros before the attempt has an id
+    55      32     scope: the id of the attempt; zeros in HELLO, PROPOSE, LEAVE, TOTAL and KEY
     87      4      n, the length of the payload
     91      n      the payload
     ...            the sender's X.509 certificate in DER form, which states the sender's name and key
     ...     64     Ed25519 signature of all the bytes before it
 
 Numbers are little-endian. Everything except certificate and signature is the content. The SHA-256 of the
-content is the digest of the frame. The same content under a renewed certificate is the same frame.
+content is the digest of the frame. The same content under a renewed certificate is the same frame. An attempt
+is a sequence of rounds with fixed members; its id is a hash of everything that the members agreed on.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ MOST_WANTED = 4096  # the most frames that one question asks for
 class Kind(IntEnum):
     """The kinds of frames."""
 
-    HELLO = 1  # I would take part in this attempt: nonce, public key, my completed rounds and charges
+    HELLO = 1  # I want to take part in this attempt: nonce, public key, my completed rounds and charges
     PROPOSE = 2  # these sites should be the members of the attempt
     SIGN = 3  # I am a member of the attempt with this id
-    COMMIT = 4  # the hash of what I add in round t, and of the keys that I mask it with
+    COMMIT = 4  # a hash of my share of the sum of round t, and hashes of the keys that mask it
     MESSAGE = 5  # what I send in round t
     DONE = 6  # the hash of what I hold after the last round
     LEAVE = 7  # I send nothing more: I have my result, or cannot continue
     TOTAL = 8  # the total of round t, for a site that was away
-    KEY = 9  # a request for the key of a site's envelopes, or the answer; no site stores it
+    KEY = 9  # a request for the key of a neighbour's envelopes, or the answer; no site stores it
 
 
 ROUND_KINDS = (Kind.COMMIT, Kind.MESSAGE, Kind.DONE)
@@ -61,7 +62,7 @@ PLAIN = b"taciturn vector\0"
 
 
 class Slot(NamedTuple):
-    """The slot of a frame. An honest site signs at most one frame for each slot of an attempt."""
+    """The place of a frame in the run. In each attempt, an honest site signs at most one frame for a slot."""
 
     kind: int
     attempt: int
@@ -70,7 +71,7 @@ class Slot(NamedTuple):
 
 
 class FrameRefused(Exception):  # noqa: N818 - reads as a statement
-    """A frame is refused and changes nothing. `kind` is the reason in one word; the message has no data."""
+    """A frame is refused and changes nothing. `kind` is the reason in one word. No message quotes data."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -79,7 +80,7 @@ class FrameRefused(Exception):  # noqa: N818 - reads as a statement
 
 @dataclass(frozen=True)
 class SignedFrame:
-    """A parsed frame; its certificate is not checked yet."""
+    """A parsed frame. Its certificate and its signature are not checked yet."""
 
     job: bytes
     kind: int
@@ -136,7 +137,7 @@ def decode(data: bytes, *, largest: int) -> SignedFrame:
 
 
 def pack_question(wanted: list[Slot]) -> bytes:
-    """A question: the frames that a site wants."""
+    """A question as bytes: the slots of the frames that a site asks for."""
     return b"".join(_SLOT.pack(*slot) for slot in wanted[:MOST_WANTED])
 
 

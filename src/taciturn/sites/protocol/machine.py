@@ -1,8 +1,11 @@
 """The state machine of one site: `handle` takes an event and returns effects, in order.
 
-If volatile memory matches the disk, a restarted site continues where it was: it sends the stored bytes again.
-After a reboot, or if the state was restored or copied, volatile memory does not match the disk, and the site
-asks for a new attempt.
+Volatile memory holds the keys of the attempt, which is a sequence of rounds with fixed members. If volatile
+memory matches the disk, a restarted site continues where it was: it sends the stored bytes again. After a
+reboot, or if the state was restored or copied, it does not match, and the site asks for a new attempt.
+
+A site is in one of five phases: "new" (not started), "look" (without keys, it asks for the others' frames),
+"meet" (agrees with others on an attempt), "run" (takes part in rounds), "over" (has the result).
 """
 
 from __future__ import annotations
@@ -68,7 +71,7 @@ class SiteProtocol(Ending):
         return self.effects
 
     def _finish_with(self, without: frozenset[int]) -> None:
-        """End the run after the last complete round; this site takes part in no further round."""
+        """End the run after the last complete round: from now on, this site takes part in no round."""
         if self.phase == "over" or (self.phase == "meet" and self.finishing == without):
             return
         self.finishing = without
@@ -198,7 +201,7 @@ class SiteProtocol(Ending):
         """Handle a frame with this site's signature that another process made."""
         earlier = frame.kind in (Kind.MESSAGE, Kind.DONE) and self.phase == "meet"
         if frame.kind == Kind.HELLO or earlier:
-            self.keep(frame, data)  # made before a rollback; others may have completed the round with it
+            self.keep(frame, data)  # it may be from before a rollback, and others may have used it
         self.seen = max(self.seen, frame.attempt)
         mine = self.attempt is not None and frame.scope == self.scope and self.phase == "run"
         if mine and frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.t > self.completed[1]:
@@ -271,7 +274,7 @@ class SiteProtocol(Ending):
         return frozenset(found - {self.setup.own})
 
     def _advance(self) -> None:
-        """Advance as far as possible; no step is taken while records are being stored."""
+        """Take every step that is possible now; take none while records are being stored."""
         before = -1
         while not self.stopped and not self.then and before != len(self.effects):
             before = len(self.effects)

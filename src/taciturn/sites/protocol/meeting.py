@@ -1,9 +1,9 @@
 """The meeting: the sites agree on the members of an attempt, by hellos, a proposal and signatures.
 
 An attempt is a sequence of rounds with fixed members. It is live once every member has signed its id. A site
-signs one id for each attempt number, and the numbers only increase. The id follows from the members' hellos,
-so no site can be made to join an attempt whose base, budget or members it does not know. A site deletes the
-keys of earlier attempts before it signs.
+signs one id for each attempt number, and the numbers only increase. The id follows from the members' hellos:
+a site knows the members, the first round and the remaining budget of an attempt before it signs. It deletes
+the keys of earlier attempts before it signs.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .membership import (
 from .pads import RoundKeys, agree_keys, public_key, valid_key
 
 MOST_ATTEMPTS = 24  # the most attempts in which a site may be charged; then it stops
-MOST_ADMITTED = 8  # attempts after which a site that is no member is not admitted to the run
-MOST_DOUBLES = 3  # proposals with an unknown hello of this site after which the site stops: a copy runs
+MOST_ADMITTED = 8  # after this many attempts, the members do not interrupt a run to admit another site
+MOST_DOUBLES = 3  # after this many proposals with another hello of this site, it stops: a copy of it runs
 LONGEST_BACKOFF = 5
 SIGNED = b"1"
 
@@ -40,9 +40,9 @@ class Meeting(CatchingUp):
     """The steps that lead to a live attempt."""
 
     def meet(self, number: int = 0) -> None:
-        """Send a hello for attempt `number`, or for the first that no site has named if `number` is 0.
+        """Send a hello for attempt `number`; by default, for the first number that no site has used.
 
-        From now on, this site commits to no earlier attempt.
+        After this, the site sends no commit in an earlier attempt.
         """
         number = number or max(self.number, self.seen) + 1
         if self.phase not in ("meet", "look"):
@@ -76,7 +76,7 @@ class Meeting(CatchingUp):
             self.ask(self.wanted_in_meeting())
 
     def _stated_past(self) -> list[Past]:
-        """The attempts that charged this site, each with the last round charged or seen in a frame."""
+        """The attempts in which this site was charged, each up to the last round that it charged or saw."""
         seen: dict[int, int] = {}
         for slot, _ in self.board:
             if slot.kind in (Kind.COMMIT, Kind.MESSAGE):
@@ -87,7 +87,7 @@ class Meeting(CatchingUp):
         ]
 
     def greet(self, frame: SignedFrame) -> None:
-        """Handle a hello of a member that cannot continue, or of a site that wants to join."""
+        """Handle a hello: its sender is a member that cannot continue, or wants to become a member."""
         self.seen = max(self.seen, frame.attempt)
         if frame.attempt <= self.number or self.phase in ("over", "new", "look"):
             return
@@ -110,7 +110,7 @@ class Meeting(CatchingUp):
             self._begin(*self.signed)
 
     def _present(self) -> dict[int, SignedFrame]:
-        """The hellos for this attempt number that this site could sign together with its own."""
+        """For each site, a hello for this attempt number that fits this site's own hello."""
         if self.hello is None:
             return {}
         known = (self.number, self.greeted, self.hello.digest)
@@ -156,7 +156,7 @@ class Meeting(CatchingUp):
         return same and (theirs.finish, theirs.without) == (mine.finish, mine.without)
 
     def _propose(self) -> None:
-        """Propose all present sites as members, once all sites are present or after a while."""
+        """Propose the present sites as members, once all sites are present or a waiting time is over."""
         if self.find(Kind.PROPOSE, self.number, 0, self.setup.own) is not None:
             return
         present, sites = self._present(), len(self.setup.names)
@@ -170,11 +170,11 @@ class Meeting(CatchingUp):
         self.advance_meeting()
 
     def _may_propose(self, present: Mapping[int, SignedFrame]) -> float:
-        """When this site may propose: the present sites take turns, in the order of their numbers."""
+        """The time at which this site may propose: sites take turns, in the order of their numbers."""
         rank = sorted(present).index(self.setup.own)
         if len(present) == len(self.setup.names):
             return self.entered + rank * self.setup.gather / 2
-        opening = self.attempt is None and not self.past and self.seen <= 1
+        opening = self.attempt is None and not self.past and self.seen <= 1  # before the first attempt
         wait = self.setup.patience if opening and self.fails == 0 else self.setup.gather
         return self.entered + wait + rank * self.setup.gather / 2
 
@@ -205,7 +205,7 @@ class Meeting(CatchingUp):
     def _acceptable(self, agreed: Agreed) -> bool:
         """Whether an attempt has enough members and counts every charge of this site.
 
-        Enough is a quorum whose members are connected; for an early end, all sites that it does not exclude.
+        Enough means a connected quorum; to end the run early, all sites that the operators did not exclude.
         """
         wanted = read_hello(agreed.hellos[self.setup.own].payload)
         if wanted.finish:
@@ -218,11 +218,11 @@ class Meeting(CatchingUp):
         return all(known.get(number, -1) >= entry.charged for number, entry in self.past.items())
 
     def _look_for_copy(self, digest: bytes) -> None:
-        """Handle a proposal that names another hello with this site's signature: an old one, or a copy's."""
+        """Handle a proposal that names another hello of this site, which may be old or from a copy."""
         if self._variant(self.setup.own, digest) is None:
             return
         self.doubles += 1
-        if self.doubles < MOST_DOUBLES:  # perhaps it was sent before this site's state was restored
+        if self.doubles < MOST_DOUBLES:  # the hello may be from before this site's state was restored
             self.meet()
         else:
             self.stop(
@@ -236,7 +236,7 @@ class Meeting(CatchingUp):
         node, numbers = self.numbers(agreed)
         scope = agreed.id(self.setup.job, numbers)
         self.signed = agreed, scope
-        self.hold(keys=None, y=None)  # of the previous attempt
+        self.hold(keys=None, y=None)  # they belong to the previous attempt
         self.keys = None
         packed = self._pack_attempt(agreed, ())
         result = node is None and not self.common  # the vectors in the attempt's hellos are the result
@@ -251,12 +251,14 @@ class Meeting(CatchingUp):
     def raised(
         self, stated: Sequence[Sequence[Past]], lived: Sequence[Sequence[Past]]
     ) -> tuple[ChargedRelease, ...]:
-        """Charges of this site that other sites state, in case this site was rolled back and lacks them.
+        """Charges of this site that other sites state and that it lacks, for example after a rollback.
 
-        A site that never lost its memory knows its charges in every attempt that it signed: for these
-        attempts, it accepts no charge that others state. A site that lost its memory accepts every stated
-        charge. Any other site may never have taken part in the attempt. It accepts a charge only if more
-        sites state it than may lie; sites that lost their own memory do not count.
+        stated : the charged attempts that each site states.
+        lived : the same, from the sites that never lost their memory.
+
+        If this site lost its memory, it accepts every stated charge. Otherwise it knows its charges in the
+        attempts that it signed, and ignores what others state about them. For an attempt that it did not
+        sign, it accepts a charge only if more sites in `lived` state it than may lie.
         """
         releases: list[ChargedRelease] = []
         for entry in merge_past(stated):
@@ -317,7 +319,7 @@ class Meeting(CatchingUp):
             self.state = self.method.enter(agreed.members, vectors, agreed.base[1])
 
     def wanted_in_meeting(self) -> list[Slot]:
-        """The frames that this site waits for."""
+        """The frames that this site waits for during a meeting."""
         sites = [i for i in range(len(self.setup.names)) if i != self.setup.own]
         hellos, proposals = (
             [Slot(kind, self.number, 0, i) for i in sites] for kind in (Kind.HELLO, Kind.PROPOSE)
@@ -351,7 +353,7 @@ class Meeting(CatchingUp):
         return found
 
     def look_at_meeting(self) -> None:
-        """Handle a tick during a meeting: abandon an attempt number that makes no progress."""
+        """Handle a tick during a meeting without progress: try the next attempt number, or stop."""
         setup = self.setup
         opening = self.attempt is None and not self.past and self.seen <= 1 and self.fails == 0
         longest = setup.gather * (2 + len(setup.names) / 2) * 2 ** min(self.fails, LONGEST_BACKOFF)

@@ -1,12 +1,14 @@
-"""Membership: hello, proposal, and the attempt that follows from them. Pure functions of signed bytes.
+"""Membership: which sites take part in an attempt, and where it begins. Pure functions of signed bytes.
 
-A hello states what a site has completed and every attempt that it was charged in. Everything about an attempt
-follows from its members' hellos. So all members compute the same attempt, or sign none:
+An attempt is a sequence of rounds with fixed members. Before it, each site sends a hello, which states its
+last completed round and every attempt in which it was charged. A proposal names the hellos of the members.
+Everything about an attempt follows from these hellos, so all members that sign compute the same attempt:
 
     base      the last (attempt, round) that a member completed, with the digest of the public state after it
-    spent     for each earlier attempt, the last round that any member states; all members are charged for it
+    past      each earlier attempt up to the last charged round that any member states; its cost is subtracted
+              from the budget of all members
     left      the share of the budget that remains
-    id        hash(job, number, members, base, left, numbers of the rounds, hellos)
+    id        hash(job, number, members, base, left, settings of the rounds, hellos, past)
 """
 
 from __future__ import annotations
@@ -27,8 +29,11 @@ FINISH, LOST = 1, 2
 
 @dataclass(frozen=True)
 class Past:
-    """An attempt in which a site was charged: its members, the last round before it, its share of the
-    budget, and the last round that was charged."""
+    """An attempt in which a site was charged.
+
+    base, charged : the last round before the attempt, and the last charged round of the attempt.
+    left : the share of the budget that remained when the attempt began.
+    """
 
     number: int
     members: tuple[int, ...]
@@ -45,8 +50,8 @@ class Hello:
     finish : the operator wants the run to end after the last complete round, without the sites in `without`.
     completed, digest : the attempt and round that the site completed last, and the digest of the public state
         after this round.
-    vector : the part of the site's state that its neighbours need, if there is no common state.
-    lost : whether the site ever lost its memory, so that its `past` may come from other sites.
+    vector : the last vector that the site released; empty if all sites have one public state.
+    lost : whether the site ever lost its state or its keys, so that its `past` may come from other sites.
     """
 
     nonce: bytes
@@ -121,12 +126,12 @@ def set_bits(numbers: Iterable[int]) -> bytes:
 
 
 def pack_proposal(hellos: Mapping[int, bytes]) -> bytes:
-    """The digests of the members' hellos, by their numbers."""
+    """A proposal as bytes: the number of each member and the digest of its hello."""
     return b"".join(struct.pack("<H32s", i, hellos[i]) for i in sorted(hellos))
 
 
 def read_proposal(payload: bytes) -> dict[int, bytes]:
-    """The hello of each member that a proposal names."""
+    """For each member that a proposal names, the digest of its hello."""
     if not payload or len(payload) % 34:
         raise FrameRefused("proposal", "not a proposal: its length is wrong")
     pairs = list(struct.iter_unpack("<H32s", payload))
@@ -138,10 +143,10 @@ def read_proposal(payload: bytes) -> dict[int, bytes]:
 
 @dataclass(frozen=True)
 class Agreed:
-    """The attempt that follows from the members' hellos: all members compute the same, or sign nothing.
+    """The attempt that follows from the members' hellos.
 
     base, digest : the last round before the attempt, and the digest of the public state after it.
-    past : the earlier attempts, as charged to all members.   left : the share of the budget that remains.
+    past : the earlier attempts, which count for all members.   left : the share of the budget that remains.
     finish : whether the run ends without a further round.
     """
 
@@ -155,7 +160,7 @@ class Agreed:
     hellos: Mapping[int, SignedFrame]
 
     def id(self, job: bytes, numbers: bytes) -> bytes:
-        """The id that every member signs; `numbers` is a hash of spread and grid of the rounds to come."""
+        """The id that every member signs; `numbers` is a hash of the settings of the attempt's rounds."""
         parts = [
             job,
             struct.pack("<III?d", self.number, *self.base, self.finish, self.left),
@@ -172,7 +177,7 @@ def agree(
 ) -> Agreed:
     """The attempt that the members' hellos define; `FrameRefused` if they contradict each other.
 
-    spent : (base, left, last round) -> the share of the budget that these rounds of an attempt cost.
+    spent : (base, left, last round) -> the share of the budget that the rounds after `base` cost.
     common : whether all sites have one public state; if not, each site continues from its own state.
     """
     members = tuple(sorted(hellos))

@@ -1,7 +1,10 @@
-"""A round: two steps of every site, the commit and the message, and the total that follows from them.
+"""A round: each site sends a commit and then a message, and computes the total of all messages.
+
+y is the site's share of the total, noise included, and C = H(salt, y) is a commitment to it. K_ij is the key
+of two partners: sites that share a pad, a random vector that hides both shares and cancels in the total.
 
     commit     draw the noise; keep y and the salt in volatile memory, store the charge and C; send C, the
-               digest of the public state and numbers, and H(K_ij) for every partner
+               digest of the public state and the round's settings, and H(K_ij) for every partner
     message    once every member's commit has arrived, with equal digests and matching key hashes: derive the
                pads from the commitments, store the masked message, send it
     total      once every message has arrived: refuse an impossible sum; else advance the state
@@ -33,8 +36,8 @@ class RoundSteps(Meeting):
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
         """The neighbours to pass a frame on to: in a round of masked sums, along one path to each member.
 
-        A member that lacks a frame asks for it. A site that sends different frames of a round to two sites is
-        still detected: their sums differ, and then they show all frames of the round to their neighbours.
+        A member that lacks a frame asks for it. If a site sends two sites different frames of a round, their
+        sums differ. The two sites then show their neighbours all frames of the round, which detects it.
         """
         if self.common and self.attempt is not None and frame.scope == self.scope and frame.t:
             if frame.sender not in self.routes:
@@ -108,7 +111,7 @@ class RoundSteps(Meeting):
         return (self.release(self.node, facts, self.scope, t),)
 
     def _may_charge(self, t: int) -> bool:
-        """Whether this site has the keys of round t, and may be charged in this attempt too."""
+        """Whether this site may be charged for round t. If not, it asks for a new attempt, or stops."""
         if self.keys is None or self.keys.t != t:
             self.meet()
             return False
@@ -122,7 +125,7 @@ class RoundSteps(Meeting):
         return True
 
     def _commit(self, t: int) -> None:
-        """Step 1: draw, charge and fix this site's share; send only its hash."""
+        """Step 1: draw this site's share, store its charge and commitment, and send the commitment."""
         if not self._may_charge(t) or self.keys is None:
             return
         salt, y = self._drawn_before(t) or (self.fresh(), self.node.message(self.state))
@@ -134,7 +137,7 @@ class RoundSteps(Meeting):
         self.store(records, lambda: self._say(data), releases)
 
     def _drawn_before(self, t: int) -> tuple[bytes, bytes] | None:
-        """The salt and y from before a restart, to commit to the same share again."""
+        """The salt and y of round t in volatile memory; None if there are none. They survive a restart."""
         drawn = self.volatile.get("y", b"")
         if drawn[:8] != struct.pack("<II", self.number, t):
             return None
@@ -227,16 +230,16 @@ class RoundSteps(Meeting):
         self.store(records, lambda: self._say_message(data), releases)
 
     def _said(self, t: int, payload: bytes) -> bytes | None:
-        """The share in a message of round t; None if the payload has another format."""
+        """The share in a message of round t; None if the message has another format."""
         if not self.node.padded(t):
             plain = read_plain(payload)
             payload = b"" if plain is None else plain[1]
         return payload if len(payload) == self.node.size(t) else None
 
     def set_aside(self, frame: SignedFrame, data: bytes) -> None:
-        """Keep a message with a certificate that is no longer valid, if the same key signed the attempt.
+        """Keep a message whose certificate is no longer valid, if the same key signed the attempt.
 
-        Other members may have completed the round with this message before they learnt about the revocation.
+        Other members may have completed the round with this message while its certificate was valid.
         """
         sign = self.find(Kind.SIGN, frame.attempt, 0, frame.sender, self.scope)
         now = frame.kind == Kind.MESSAGE and (frame.scope, frame.t) == (self.scope, self.completed[1] + 1)
@@ -262,7 +265,7 @@ class RoundSteps(Meeting):
         return held
 
     def _leads_to(self, t: int, held: Mapping[int, tuple[SignedFrame, bytes]]) -> bytes:
-        """The digest that these messages of round t lead to; empty for a round between neighbours."""
+        """The digest after round t with these messages; empty in a round between neighbours."""
         said = {i: self._said(t, frame.payload) or b"" for i, (frame, _) in held.items()}
         if not all(said.values()) or (not self.common and t < self.method.rounds):
             return b""
@@ -290,7 +293,7 @@ class RoundSteps(Meeting):
             self.last = payloads
         own = self._own(Kind.MESSAGE, t)
         if own is None and not self.common:
-            return  # rolled back: this site's state needs its own message
+            return  # this site was rolled back; its state depends on its own message, which it lacks
         heard = self.node.heard(t, payloads)
         if self.node.impossible(t, heard, payloads):
             blamed = self.node.blamed(t, payloads)
@@ -308,7 +311,7 @@ class RoundSteps(Meeting):
                 self.edged.add(i)
                 name = self.setup.names[i]
                 self.note(f"{name} sends values at the edge of the range since round {t}", warning=True)
-        if own is not None and t > self.charged(a):  # sent before this site's state was restored
+        if own is not None and t > self.charged(a):  # it was sent before this site's state was restored
             self.owed += self._charge(t)
             self.pending["past"] = self._pack_pasts()
         mine = b"" if own is None else self._said(t, own.payload) or b""
@@ -333,5 +336,5 @@ class RoundSteps(Meeting):
 
 
 def digest_of(vectors: Mapping[int, bytes]) -> bytes:
-    """The digest of the last vectors, if there is no common state."""
+    """The digest of the members' last vectors, which are the result if the sites have no common state."""
     return hashlib.sha256(b"".join(vectors[i] for i in sorted(vectors))).digest()
