@@ -3,11 +3,11 @@
     taciturn/NAME/all           what the site NAME sends to all its neighbours
     taciturn/NAME/to/OTHER      what the site NAME sends only to its neighbour OTHER
 
-The access rules of `wire/config.py` let each neighbour send under its own name only. Everything is sent in
-an envelope, except the requests and answers that exchange the keys of envelopes. Frames and questions go
-into one queue, which the thread of the site empties. A message that is sent before a link is up is lost
-silently. So this class notifies the site when a neighbour's key arrives, and the site then asks for the
-frames that it lacks.
+The access rules of `wire/config.py` let each neighbour send under its own name only. A frame is a signed
+message of the protocol; a question asks for frames. Both are sent in an envelope, which is encrypted with the
+sender's key. Only the requests for these keys, and the answers, have no envelope. Zenoh silently loses a
+message that is sent before a link is up. So this class notifies the site when a neighbour's key arrives, and
+the site then asks for the frames that it lacks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ except ImportError as error:
 
 log = logging.getLogger("taciturn.site")
 _BLOCK, _DROP = zenoh.CongestionControl.BLOCK, zenoh.CongestionControl.DROP
-_REQUESTS = 0.2  # seconds at least between two requests for the key of one neighbour
+_REQUESTS = 0.2  # the least time in seconds between two requests for the key of one neighbour
 REOPENED = 20  # attempts to reopen a port that this site closed a moment ago
 SAY = 10.0  # seconds without the relay after which a warning is logged
 
@@ -53,7 +53,7 @@ class ZenohLinks:
     identity, trust : the key that this site signs with, and the keys that it accepts.
     tell : called with every event; it must be safe to call from any thread.
     largest : bytes of the largest frame.
-    told : called with a neighbour's report about waiting sites, on a thread of Zenoh.
+    told : called on a thread of Zenoh, with a neighbour's report about waiting sites.
     met : the neighbours with the same job whose keys have arrived.
     answered : the neighbours that have requested this site's key and got an answer.
     """
@@ -122,7 +122,7 @@ class ZenohLinks:
         self._put(self._envelopes.close(Content.WHEREABOUTS, data))
 
     def connected(self) -> set[str]:
-        """The names in the certificates at the other ends of the open links."""
+        """The names in the certificates at the far ends of the open links."""
         return set(self._ends().values())
 
     def look(self) -> None:
@@ -150,7 +150,7 @@ class ZenohLinks:
     # -- on Zenoh's threads -----------------------------------------------------------------------------
 
     def _hears(self, sender: str) -> Callable[[Any], None]:
-        """The callback for one neighbour's messages; a message larger than any frame is not even copied."""
+        """The callback for one neighbour's messages. It does not copy messages larger than any frame."""
         via, largest = self._numbers[sender], self._largest + OVERHEAD
 
         def take(sample: Any) -> None:
@@ -172,7 +172,7 @@ class ZenohLinks:
         return take
 
     def _open(self, data: bytes, via: int) -> None:
-        """Handle the content of an envelope; if its key is not known, request the key."""
+        """Pass on the content of an envelope; if its key is not known, request the key."""
         opened = self._envelopes.open(data, via)
         if opened is None:
             self._request(via)
@@ -212,7 +212,7 @@ class ZenohLinks:
             self._offer(self._envelopes.request, (via,))
 
     def _linked(self, event: Any) -> None:
-        """Handle a new link: request the key of a neighbour, which may be new; refuse a stranger."""
+        """Handle a new link: request the key of a neighbour, which may have changed; refuse a stranger."""
         if event.kind != zenoh.SampleKind.PUT:
             return
         name = event.link.auth_identifier
@@ -230,7 +230,7 @@ class ZenohLinks:
             links = []
         return {str(link.dst): str(link.auth_identifier) for link in links if link.auth_identifier}
 
-    # -- inside -----------------------------------------------------------------------------------------
+    # -- sending and closing ----------------------------------------------------------------------------
 
     def _put(self, data: bytes, to: tuple[int, ...] = (), way: Any = _BLOCK) -> None:
         own, names = self._site.name, self._site.job.names
@@ -241,7 +241,7 @@ class ZenohLinks:
                 raise SiteError(f"the network failed: {_plain(error)}.") from error
 
     def _offer(self, data: bytes, to: tuple[int, ...] = ()) -> None:
-        """Send without blocking and without an error, on a thread of Zenoh; lost data are requested again."""
+        """Send without blocking and without errors, for a thread of Zenoh. Lost data are requested again."""
         with suppress(SiteError):
             self._put(data, to, _DROP)
 
@@ -257,7 +257,7 @@ class ZenohLinks:
 
 
 def _door_of(site: Site) -> Door | None:
-    """The port that this site listens on, if it can be inspected."""
+    """The port that this site listens on; None if there is none, or if this system cannot inspect it."""
     listens = site.listens()
     if listens is None or site.outward or sys.platform != "linux":
         return None
@@ -265,7 +265,7 @@ def _door_of(site: Site) -> Door | None:
 
 
 def _reach_relay(site: Site) -> None:
-    """Wait for the relay, if this site sends everything through it; Zenoh would wait silently, for ever."""
+    """If this site uses only the relay, wait for it, at most for `patience`. Zenoh would wait for ever."""
     relay = site.job.relay
     if relay is None or not site.outward:
         return

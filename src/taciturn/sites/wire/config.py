@@ -1,4 +1,4 @@
-"""The configuration of Zenoh for a site or a relay: only TLS between named neighbours."""
+"""The configuration of Zenoh, which carries all messages, at a site or relay: TLS between named neighbours."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NO_SCOUTING = {"multicast": {"enabled": False}, "gossip": {"enabled": False}}
 
 
 def largest_payload(job: NetworkJob) -> int:
-    """Bytes of the longest payload of a frame: a message, or a hello with the charges of its site."""
+    """The size of the largest payload of a frame (a signed message of the protocol), in bytes."""
     return 8 * job.settings.longest + 2**14
 
 
 def site_config(site: Site) -> dict[str, Any]:
-    """The configuration of one site: everything is denied, except what the rules allow each neighbour."""
+    """The configuration of one site. Each neighbour may do only what its access rules allow."""
     keys, listen, relay, mine = site.file.keys, site.listens(), site.job.relay, [site.name]
     peers = {name: ([name], mine) for name in site.neighbours}
     if relay is not None:
@@ -55,8 +55,8 @@ def site_config(site: Site) -> dict[str, Any]:
 def relay_settings(job: NetworkJob, *, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
     """The configuration of the job's relay, for `zenohd` or for `open_relay`; its keys are checked.
 
-    A relay serves sites that may only connect outward. It is a router that carries envelopes, which it cannot
-    open. Each site may publish only under its own name.
+    A relay serves sites that may only connect outward. It is a router for encrypted messages, which it cannot
+    read. Each site may publish only under its own name.
     """
     if job.relay is None:
         raise SiteError(f"the job {job.name} has no `relay`.")
@@ -85,7 +85,7 @@ def open_relay(settings: dict[str, Any]) -> Any:
 
 
 def _transport(job: NetworkJob, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
-    """Mutual TLS with checked names; messages too large for a frame are refused."""
+    """Mutual TLS with checked names. Zenoh drops a message that is far larger than a frame."""
     largest = max(65_536, 4 * size_cap(largest_payload(job)))
     key, chain, root = (str(path.absolute()) for path in (private, certificate, authority))
     return {
@@ -110,8 +110,11 @@ def _transport(job: NetworkJob, private: Path, certificate: Path, authority: Pat
 
 
 def _access(peers: dict[str, tuple[list[str], list[str]]]) -> dict[str, Any]:
-    """Access rules that deny everything else. `peers` has, for the common name in a peer's certificate, the
-    names under which the peer may send and the names from which it may receive."""
+    """Access rules that deny everything else.
+
+    peers : for the common name in each peer's certificate, (the names under which this peer may send, the
+        names from which it may receive).
+    """
     rules: list[dict[str, Any]] = []
     for peer, (own, near) in peers.items():
         theirs, heard = ([f"taciturn/{name}/**" for name in names] for names in (own, near))

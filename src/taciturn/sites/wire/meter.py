@@ -1,7 +1,6 @@
-"""The meter: bytes received over each link, and connections at this site's port, from the kernel (Linux).
+"""The meter: it asks the Linux kernel for the bytes that each link received, and for the open connections.
 
-Zenoh silently drops a message that is larger than any frame while it arrives, without holding it
-in memory. The byte counts still show its sender.
+Zenoh silently drops a message that is far larger than a frame. The byte counts still reveal its sender.
 
 If a client disconnects without a certificate, Zenoh accepts no other client for a tenth of a second. Without
 free file descriptors, Zenoh neither accepts nor closes a connection. So a site takes all descriptors that it
@@ -30,20 +29,20 @@ log = logging.getLogger("taciturn.site")
 
 _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # offset of tcpi_bytes_received in struct tcp_info, since Linux 4.1
-_QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, b"\n"  # tcpi_unacked, its offset, LISTEN (10)
+_QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, b"\n"  # tcpi_unacked, its offset, state LISTEN
 EVERY = 0.25  # seconds between two checks of the links
-DOOR = 4  # connections are counted at each fourth check: the kernel's table covers the whole machine
-CROWD, FEW = 20, 5  # closed connections that make reopening worthwhile; open connections allowed then
+DOOR = 4  # connections are counted at every fourth check, because the kernel's table is slow to read
+CROWD, FEW = 20, 5  # the port is reopened after more than CROWD clients left, if at most FEW strangers stay
 MOST_DESCRIPTORS = 2**20
 _ESTABLISHED, _CLOSED = "01", "08"  # states in /proc/net/tcp: connected; closed by the far end
-SPARE, KEEPING = 2**26, 1024  # bytes besides the messages that a link may have: in all, and per second
+SPARE, KEEPING = 2**26, 1024  # bytes that a link may receive besides its messages: once, and per second
 
 
 class Meter:
-    """Reports to `refusals` the links that received far more bytes than their messages have.
+    """Reports to `refusals` every link that received far more bytes than its messages contain.
 
-    `ends` gives the name at each far end ("tls/host:port") of the open links; `crowd` is called when many
-    clients at `door` have left.
+    ends : returns the far end ("tls/host:port") of each open link, with the name in its certificate.
+    crowd : called when many clients of the port `door` have left.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Meter:
             looks += 1
             try:
                 self.look()
-            except OSError as error:  # no descriptor is left to look with
+            except OSError as error:  # no file descriptor is free
                 if not said:
                     log.warning("cannot look at the links: %s", error.strerror)
                 said = True
@@ -98,7 +97,7 @@ class Meter:
 class Door:
     """The port that a site listens on: its open connections, and those that the client has closed.
 
-    The kernel's tables are opened immediately, because later no descriptor may be left.
+    The kernel's tables are opened at once, because later no file descriptor may be free.
     """
 
     def __init__(self, port: int, friends: int) -> None:
@@ -146,7 +145,7 @@ def take_descriptors() -> None:
 
 
 def bytes_received() -> dict[str, int]:
-    """ "tls/host:port" of the far end -> bytes received, for every TCP connection of this process."""
+    """The bytes received over every TCP connection of this process, by its far end ("tls/host:port")."""
     counts: dict[str, int] = {}
     for found in _sockets():
         with suppress(OSError, ValueError):  # closed meanwhile, or no TCP connection
@@ -157,21 +156,21 @@ def bytes_received() -> dict[str, int]:
 
 
 def most_callers() -> int:
-    """An upper limit on connections at this process's ports: its sockets, and connections queued at them."""
+    """An upper bound on the connections at this process's ports: its sockets, and connections in queues."""
     count = 0
     try:
         for found in _sockets():
             count += 1
-            with suppress(OSError):  # not of TCP
+            with suppress(OSError):  # not a TCP socket
                 info = _tcp_info(found)
                 count += _number_in(info, _QUEUED, _QUEUED_AT) if info[:1] == _LISTENING else 0
-    except OSError:  # no descriptor is left to look with
+    except OSError:  # no file descriptor is free
         return sys.maxsize
     return count
 
 
 def _sockets() -> Iterator[socket.socket]:
-    """Every socket of this process. It is not copied, because no descriptor may be left."""
+    """Every socket of this process. Its descriptor is not duplicated, because none may be free."""
     for entry in os.listdir("/proc/self/fd"):
         with suppress(OSError):  # closed meanwhile
             if stat.S_ISSOCK(os.stat(int(entry)).st_mode):

@@ -1,4 +1,4 @@
-"""Probe: whether a neighbour can be reached and has the right identity, which Zenoh's `open` does not say.
+"""Probe: find out whether a neighbour can be reached and has the right identity; Zenoh does not report it.
 
 A probe makes a TLS handshake with this site's own key, trusts only the certificates that the site trusts, and
 sends nothing else.
@@ -68,7 +68,7 @@ class Probes:
                     self._note(name, probe(self._site, name, endpoint))
 
     def _note(self, name: str, wrong: str | None) -> None:
-        """Note a result, but keep the earlier one if the neighbour merely cannot be reached any more."""
+        """Keep this result; if the neighbour now cannot be reached, keep an earlier result instead."""
         if name not in self.found or not (wrong and any(words in wrong for words in NOBODY)):
             self.found[name] = wrong
 

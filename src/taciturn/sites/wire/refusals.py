@@ -28,7 +28,7 @@ log.addFilter(_spell_out)
 class Refusals:
     """Counts of rejected frames by sender and kind. They never leave the site.
 
-    `connected` gives the names of the connected sites: an unauthenticated client may be one that is missing.
+    connected : returns the names of the connected sites. A client without a name may be a missing site.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Refusals:
             log.warning("refused, from %s: %s", sender, message, extra={"facts": facts})
 
     def explain(self, sender: str, kind: str, words: str) -> None:
-        """Log the reason for a refusal, once it is known."""
+        """Log why frames of `sender` were refused, once the reason is known."""
         with self._lock:
             message = f"{self._reasons.get(sender, '')}: {words}"
             known, self._reasons[sender] = self._explained.get((sender, kind)), message
@@ -63,7 +63,7 @@ class Refusals:
             log.warning("reason for the refusal of %s: %s", sender, words, extra={"facts": facts})
 
     def reason(self, sender: str) -> str:
-        """Why all frames of `sender` are rejected until an operator acts; empty if they are not rejected."""
+        """Why all frames of `sender` are rejected until an operator acts; empty if they are accepted."""
         with self._lock:
             return self._reasons.get(sender, "")
 

@@ -1,6 +1,6 @@
-"""Trust: a frame is accepted if the authority certifies, or the job lists, the key that signed it.
+"""Trust: a frame is accepted if the authority certifies the key that signed it, or if the job lists this key.
 
-TLS protects the links; signatures protect the frames end to end. A relay can drop a frame, never alter one.
+TLS protects the links; signatures protect the frames end to end. A relay can drop a frame, but not alter it.
 Certificates are revoked by serial number, by fingerprint, or by the authority's list.
 """
 
@@ -28,9 +28,11 @@ SHORT, WHOLE = 32, 64  # hexadecimal digits of the two forms of a fingerprint
 
 
 class Revocations:
-    """Revoked certificates and keys, from site.toml and from the authority's signed and current lists.
+    """Revoked certificates and keys, from site.toml and from revocation lists of the authority.
 
-    entries : serial numbers, and the SHA-256 (or its first half) of certificates or keys, in hexadecimal.
+    entries : serial numbers, and SHA-256 fingerprints (or their first half) of certificates or keys, in
+        hexadecimal.
+    lists : files of the authority; each must be signed and not expired.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ log = logging.getLogger("taciturn.site")
 
 @dataclass(frozen=True)
 class _KnownCertificate:
-    """The content of a certificate that was checked."""
+    """The content of a certificate that has passed the checks."""
 
     name: str
     key: Ed25519PublicKey
@@ -121,7 +123,10 @@ class Trust:
         self._known: dict[bytes, _KnownCertificate] = {}
 
     def key_of(self, certificate: bytes, name: str, at: datetime.datetime | None = None) -> Ed25519PublicKey:
-        """The key that a DER certificate certifies for `name`, now or `at` a time; `FrameRefused` if none."""
+        """The key that a DER certificate certifies for `name` at the time `at`, by default now.
+
+        `FrameRefused` if the certificate is not valid for this name at this time.
+        """
         known = self._look(certificate)
         then = at or datetime.datetime.now(datetime.UTC)
         if not known.begins <= then <= known.ends:
@@ -134,7 +139,7 @@ class Trust:
         return known.key
 
     def check(self, frame: SignedFrame, name: str, *, ever: bool = False) -> None:
-        """Check that `name` signed the frame, with a certificate that is valid now, or `ever` was valid."""
+        """Check that `name` signed the frame with a valid certificate; with `ever`, it may have expired."""
         try:
             at = self._look(frame.certificate).begins if ever else None
             self.key_of(frame.certificate, name, at).verify(frame.signature, frame.signed)
@@ -142,7 +147,7 @@ class Trust:
             raise FrameRefused("signature", f"its signature is not that of {name}") from error
 
     def ends(self, certificate: bytes) -> datetime.datetime:
-        """Until when a DER certificate, and the authority that issued it, are valid."""
+        """The time until which a DER certificate and the certificate of its authority are both valid."""
         return self._look(certificate).ends
 
     def _look(self, der: bytes) -> _KnownCertificate:
@@ -175,7 +180,7 @@ class Trust:
 
 @dataclass(frozen=True)
 class Identity:
-    """This site: its name, its private key and the certificate that goes with both."""
+    """This site's name, its private key, and its certificate for both in DER form."""
 
     name: str
     key: Ed25519PrivateKey
@@ -198,12 +203,12 @@ def load_trust(
     lists: Sequence[Path] = (),
     keys: Mapping[str, str] | None = None,
 ) -> Trust:
-    """Trust in the certificates of a PEM file, or in the `keys` that a job lists."""
+    """Trust in the authorities of a PEM file or, if a job lists `keys`, in these keys."""
     return Trust(load_certificates(authority), revoked, lists=lists, keys=keys)
 
 
 def reader_trust(file: Path) -> Trust:
-    """The trust of a reader without a job: in an authority, or in self-signed certificates of all sites."""
+    """Trust for a reader without a job: the PEM file has an authority, or each site's own certificate."""
     found = load_certificates(file)
     if any(map(_may_sign, found)):
         return Trust(found)

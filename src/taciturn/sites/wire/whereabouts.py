@@ -1,9 +1,9 @@
 """Whereabouts: the round of each site and the sites that it waits for, as the neighbours report.
 
 A waiting site sends its neighbours a report as JSON, with an entry for each site that it has heard about: the
-site's number in the job's list, its round, the age of the report, and the sites that it waits for. So a site
-can name the site that delays the run: if alpha waits for beta and beta for gamma, it is gamma. The reports
-are for people to read, in logs and in a file for `status`. They are not signed, and nothing depends on them.
+site's number in the job's list, its round, the age of the entry, and the sites that it waits for. So a site
+can name the site that delays the run: if alpha waits for beta and beta for gamma, it is gamma. People read
+the reports in logs and with `status`. They are not signed, and the protocol does not depend on them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ...core.files import write_whole
 
 FILE = "network.json"
-MOST, NAMED = 96, 8  # the most sites in one report, and the most names that each of them waits for
-FADES = 10.0  # seconds after which a report is too old; a site that waits reports about every second
+MOST, NAMED = 96, 8  # the most entries in a report, and the most awaited sites in one entry
+FADES = 10.0  # seconds after which an entry is too old; a waiting site reports about every second
 
 _Number = Annotated[int, Field(ge=0, lt=2**16)]
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -44,7 +44,6 @@ class Whereabouts:
     """What one site knows about the positions of all sites. Any thread may read and write it.
 
     own : the number of this site in the job's list.
-
     since : when this site began to wait, by the wall clock; 0 while it does not wait.
     """
 
@@ -102,7 +101,7 @@ class Whereabouts:
 
 @dataclass(frozen=True)
 class SiteSeen:
-    """One site: its round, the sites that it waits for, and the time of the report by this site's clock."""
+    """One site: its round, the sites that it waits for, and the time of the report (wall clock)."""
 
     name: str
     round: int
@@ -114,7 +113,7 @@ class SiteSeen:
 class NetworkSeen:
     """All sites about which this site has a report.
 
-    blockers : the sites that hold up this site.
+    blockers : the sites that delay this site.
     since : when this site began to wait; 0 if it does not wait.
     heard : for each neighbour, the round and the time of its last message.
     """
@@ -130,7 +129,7 @@ class NetworkSeen:
 
 
 def seen(whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]] | None = None) -> NetworkSeen:
-    """The current reports of a running site."""
+    """What a running site knows now."""
     names, shift = whereabouts.names, time.time() - time.monotonic()
     sites = tuple(
         SiteSeen(names[j], p.t, tuple(names[k] for k in p.waits_for), p.at + shift)

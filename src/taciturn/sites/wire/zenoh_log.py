@@ -1,8 +1,8 @@
 """Zenoh's own log, which reports clients that Zenoh rejected before our code saw them.
 
 If a handshake fails, or access control stops a message, the only trace is a line that Zenoh writes to file
-descriptor 1. This module reads these lines and reports them like every other refusal, once per sender.
-Zenoh's refusals hold whether or not their lines can be parsed.
+descriptor 1. This module reads these lines and reports them like every other refusal, once per sender. A
+line that cannot be parsed is ignored; the client is rejected anyway.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HANDSHAKE = re.compile(r"zenoh_link_tls::\S+ (.+?)\.? Hint: ")
 _DENIED = re.compile(r"CertCommonName\(([^)]*)\)\S* is unauthorized to (\w+)[\w ]* \(ingress\) on (\S+)")
 _MARKS = b"Hint: ", b"is unauthorized to"  # other lines do not report refusals
-PAUSE, MUCH = 0.05, 2**14  # seconds between two reads; bytes that make the next read follow at once
+PAUSE, MUCH = 0.05, 2**14  # seconds between two reads; after a read of MUCH bytes there is no pause
 NAMELESS = "an unauthenticated client"
 _REASONS = (
     ("no certificates", "no certificate", "it showed no certificate"),
@@ -45,9 +45,9 @@ _REASONS = (
 
 @contextmanager
 def zenoh_log(heard: Callable[[str], None]) -> Iterator[None]:
-    """Hand each refusal in Zenoh's log to `heard`, until the `with` block ends. Use it once per process.
+    """Pass each refusal in Zenoh's log to `heard`, until the `with` block ends. Use it once per process.
 
-    Descriptor 1 becomes a pipe, and Python's own standard output moves to a copy of the old one.
+    File descriptor 1 becomes a pipe. Python's standard output goes to a copy of the old descriptor.
     """
     sys.stdout.flush()
     kept, standard = os.dup(1), sys.stdout
@@ -70,12 +70,12 @@ def zenoh_log(heard: Callable[[str], None]) -> Iterator[None]:
 
 
 def watch_zenoh(site: Site) -> Callable[[Refusals], AbstractContextManager[None]]:
-    """The argument `watch` of `run_site` that listens to Zenoh's log for a site."""
+    """The argument `watch` for `run_site`: it reports the refusals in Zenoh's log while the site runs."""
     return lambda refusals: zenoh_log(report_refusals(site, refusals))
 
 
 def report_refusals(site: Site, refusals: Refusals) -> Callable[[str], None]:
-    """A reader of lines that tells `refusals` what Zenoh refused."""
+    """A function that reads one line of Zenoh's log and reports it to `refusals` if it is a refusal."""
     names = site.job.names
     ends = ("", "/**", "/all", *(f"/{to}/{other}" for to in ("to", "*") for other in names))
     declared = {"taciturn", *(f"taciturn/{name}{end}" for name in names for end in ends)}
@@ -111,5 +111,5 @@ def _listen(reading: int, heard: Callable[[str], None]) -> None:
                     print(line.decode("utf-8", errors="replace"), file=sys.stderr)
                 if any(mark in line for mark in _MARKS):
                     heard(_COLOUR.sub("", line.decode("utf-8", errors="replace")))
-            if len(piece) < MUCH:  # with more to read, Zenoh may wait for room in the pipe
+            if len(piece) < MUCH:  # otherwise the pipe may be full, and Zenoh waits
                 time.sleep(PAUSE)
