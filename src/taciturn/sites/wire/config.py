@@ -1,4 +1,4 @@
-"""The configuration of Zenoh, which carries all messages, at a site or relay: TLS between named neighbours."""
+"""The configuration of Zenoh, which carries all messages, for a site or relay: TLS with named neighbours."""
 
 from __future__ import annotations
 
