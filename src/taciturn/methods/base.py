@@ -1,10 +1,10 @@
 """The interface between a method and the engines, sites and planners that use it.
 
-A `Method` holds the settings of the user: a frozen dataclass. Once the public facts of the network are known,
-`prepare` makes a `PreparedMethod` from the method. A `PreparedMethod` has every number of the run, checked
-before any budget is spent. A node computes several sites at once, on arrays with a leading axis of sites; a
-real site is a node with one site. `loop.py` fixes the order in which a node computes, charges, sends and
-receives.
+A method says what the sites of a network compute and send to each other in every round. A `Method` is a
+frozen dataclass with the user's settings. Its function `prepare` gets the public facts of the network and
+returns a `PreparedMethod`, which has every number of the run, checked before any privacy budget is spent. A
+node computes one or more sites, on arrays with a leading axis of sites. To charge a message is to record its
+privacy cost. `loop.py` fixes the order in which a node computes, charges, sends and receives.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Audience = Literal["neighbours", "everybody"]
 
 
 class AnyProblem(Protocol):
-    """The rows and the objective of all sites: a `Problem`, `SoftmaxProblem`, `SourcedProblem` or a table.
+    """The rows and the objective of all sites, such as a `Problem`, `SoftmaxProblem` or `SourcedProblem`.
 
-    All members except `site` are public.
+    Only the result of `site`, the rows and the objective of one site, is private.
     """
 
     @property
@@ -62,10 +62,10 @@ _AIM = ("loss", "C", "regularization", "regularizer", "persons")
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The public facts about the sites before a run starts: the objective and the links, but no rows.
+    """The public facts about a network before a run: its objective, and the facts of some or all sites.
 
-    total : N, the number of all sites.
-    sites : the numbers of the sites in this object: all sites, or only the site that this process runs.
+    total : N, the number of sites in the network.
+    sites : the numbers of the sites that this object describes, for example of all sites, or of one site.
     samples, degrees, names : for each site in `sites`, its number of rows B_i, its number of neighbours V_i,
         and its name. `samples` is empty until the rows are read.
     """
@@ -100,7 +100,7 @@ class Network:
     def without_rows(
         cls, samples: Iterable[int], degrees: Iterable[int], *, total: int, dimension: int, **public: Any
     ) -> Network:
-        """Sites 0, 1, ... with given numbers of rows and neighbours, without rows, for a plan or audit."""
+        """The facts of sites 0, 1, ... from their numbers of rows and neighbours, for a plan or an audit."""
         usual = {"loss": None, "C": 1.0, "regularization": 0.0, "regularizer": L2()}
         numbers = tuple(map(int, samples)), tuple(map(int, degrees))
         return cls(total, tuple(range(len(numbers[0]))), *numbers, (), dimension, **{**usual, **public})
@@ -120,7 +120,7 @@ class Network:
         return sum(self.samples) if self.persons is None else self.persons.total
 
     def part(self, own: range) -> Network:
-        """The same network with the facts of these sites only."""
+        """The same network, with the facts of the sites at the positions `own` only."""
         each = ("sites", "samples", "degrees", "names")
         return replace(self, **{name: getattr(self, name)[own.start : own.stop] for name in each})
 
@@ -129,9 +129,9 @@ class Network:
 class RunOptions:
     """The options of a run in addition to the method. An option that was not given is None.
 
-    real : whether the noise is secret. A real run needs settings under which no solve can fail.
-    tol, start, strict, idealised : see `tt.simulate` and `tt.train`. A method refuses those of these options
-        that would have no effect on it.
+    real : whether the noise is secret; in a simulation it comes from a seed.
+    tol, start, strict, idealised : see `tt.simulate` and `tt.train`. A method refuses an option that would
+        have no effect on it.
     """
 
     real: bool = False
@@ -188,7 +188,7 @@ class Stepping(Protocol):
     def rounds(self) -> int: ...
 
     def message(self, state: Any) -> Any | None:
-        """The next messages of these sites, with noise; None if a real run's computation failed."""
+        """The next messages of the node's sites, with noise; None if the computation of a real run failed."""
         ...
 
     def charges(self, t: int) -> RoundCharges:
@@ -196,7 +196,7 @@ class Stepping(Protocol):
         ...
 
     def after(self, state: Any, message: Any, heard: Any) -> Any:
-        """The state after a round in which these sites sent `message` and received `heard`."""
+        """The state after a round in which the node's sites sent `message` and received `heard`."""
         ...
 
 
@@ -242,13 +242,13 @@ class PreparedMethod(ABC):
 
     @abstractmethod
     def first(self, sites: Sequence[int], repeats: int, seed: int | None) -> Array | None:
-        """The public start values of these sites, (sites, repeats, d)."""
+        """The public start vectors of these sites, (sites, repeats, d); None if the method has none."""
 
     @abstractmethod
     def nodes(
         self, objectives: Sequence[Any], cuts: Sequence[range], *, seed: int | None, repeats: int
     ) -> list[Any]:
-        """One node for each range in `cuts`. objectives[k] holds the rows of site network.sites[k]."""
+        """One node for each range of positions in `cuts`. objectives[k] has the rows of network.sites[k]."""
 
     @abstractmethod
     def part(self, own: range) -> PreparedMethod:
@@ -259,12 +259,14 @@ class PreparedMethod(ABC):
         return {}
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """Numbers beyond `RunFacts` on which the results depend. A checkpoint must have the same numbers."""
+        """Further numbers on which results depend. A run resumes only from a checkpoint with the same."""
         return {}
 
     def coordinates(self, node: Any, state: Any) -> Array | None:
-        """(repeats, d, d): the matrix V of each repeat, if the run replaces each row x by V'x, shortened to
-        norm at most 1; else None."""
+        """(repeats, d, d): the matrix V of each repeat, if the run replaces every row x by V'x; else None.
+
+        If the norm of V'x is larger than 1, the run scales V'x to norm 1.
+        """
         return None
 
     def site_facts(self) -> list[SiteFacts]:
@@ -278,18 +280,18 @@ class PreparedMethod(ABC):
         ]
 
     def schedules_of(self, row: int) -> dict[str, Any]:
-        """The schedules that the facts of one site state; `row` counts the sites of this network."""
+        """The schedules of the site at position `row`, as fields of `SiteFacts`."""
         return {}
 
     def price(self, run: RunFacts) -> MemoryLedger:
-        """The ledger of these sites after the last round. Every charge is known in advance."""
+        """A ledger with the charges of all rounds, which are known before the run."""
         ledger = MemoryLedger(run, self.site_facts())
         for t in range(1, self.rounds + 1):
             ledger.charge_round(self.charges(t))
         return ledger
 
     def forecast(self, run: RunFacts, delta: float) -> Certificate:
-        """The certificate of the whole run, computed in advance."""
+        """The certificate of the whole run, computed before the run."""
         return Certificate.from_ledger(self.price(run), delta)
 
 
@@ -298,17 +300,23 @@ Links = tuple[tuple[int, ...], ...]
 
 
 class SitesMethod(PreparedMethod):
-    """A prepared method for a run between sites. `network` describes only the site of this process."""
+    """A prepared method for a run in which every site has its own process; `network` describes one site.
+
+    An attempt is a part of such a run with fixed member sites.
+    """
 
     padded: bool = False
     """Whether random pads hide the messages. Each pad is used for one message; its key is only in memory."""
 
     @abstractmethod
     def at_site(self, rows: Any, samples: Sequence[int], links: Links, seed: int | None) -> Any:
-        """The site of this process, for all attempts of the run. `samples` : how many rows each site has."""
+        """The site of this process, for all attempts. `samples` : the number of rows of every site."""
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """The facts and charges of the messages of these rounds; a round listed twice is charged twice."""
+        """The facts and charges of a site that sent the messages of these rounds and no others.
+
+        A round that is listed twice is charged twice.
+        """
         return replace(run, rounds=len(rounds)), self._renumbered(rounds)
 
     def _renumbered(self, rounds: Sequence[int], after: int = 0) -> list[Charge]:
@@ -317,11 +325,11 @@ class SitesMethod(PreparedMethod):
 
     @abstractmethod
     def warm_up(self, rows: Any, seed: int | None) -> None:
-        """Compile the code of the first round: compute a round on made-up rows, as many as the site has."""
+        """Compile the code of the first round, by a round on made-up rows of the same number."""
 
 
 def site_metrics(sites: Sequence[Any], models: Array) -> tuple[Array, Array]:
-    """(mean loss, quality), (sites, repeats) each, of models on each site's own rows."""
+    """(mean losses, qualities) of each site's models on its own rows; both arrays are (sites, repeats)."""
     found = [site.metrics(model) for site, model in zip(sites, models, strict=True)]
     losses, qualities = (np.stack(part) for part in zip(*found, strict=True))
     return losses, qualities

@@ -1,6 +1,7 @@
-"""The methods of a job, by name: which keys of a job a method needs, and whether it answers questions.
+"""The methods that a job may name: which keys each method needs, and whether it answers questions.
 
-Reading a job needs these facts only, so this file does not import the methods themselves.
+A job is what several sites agree to run: it trains a model or asks questions about their records. Reading a
+job needs only these facts about a method, so this file does not import the methods themselves.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ JOB_METHODS = {
 
 
 def usual_method(keys: Collection[str], *, asked: bool) -> str:
-    """The method of a job that names none. `asked` says whether the job asks questions.
+    """The default method of a job with these keys. `asked` : whether the job asks questions.
 
     >>> usual_method(["epsilon", "colluding"], asked=False), usual_method(["epsilon"], asked=False)
     ('masked', 'penalty')
@@ -42,7 +43,7 @@ def usual_method(keys: Collection[str], *, asked: bool) -> str:
 
 
 def misplaced_key(method: str, keys: Collection[str]) -> str | None:
-    """What is wrong with the keys of a training job of this method, in words; None if nothing is wrong."""
+    """An error text if a training job of this method has a wrong key or lacks a key; else None."""
     for name, kind in JOB_METHODS.items():
         for key in (*kind.needs, *kind.takes):
             if name != method and key in keys:

@@ -1,4 +1,7 @@
-"""The settings of a method in a job between sites: which keys of the files set it, and the prepared run."""
+"""The settings of a method in a job, which several sites agree to run. The prepared run follows from them.
+
+The sites share one file, job.toml. Each site also has its own file, site.toml, with its own settings.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _MASKED_ROUNDS = 10**4  # the most rounds of a masked job, which computes all no
 class JobSettings(ABC):
     """The method of a job with its settings, checked.
 
-    keys : the keys of job.toml that only this method has.   own : the method's keys in each site's site.toml.
+    keys : the keys of job.toml that only this method has.   own : the keys of site.toml that set the method.
     quorum : whether a run may continue without sites that drop out.
     several : whether the job may have more than two classes.
     scaled : whether a row, including its constant column, must have norm at most 1.
@@ -41,7 +44,7 @@ class JobSettings(ABC):
     @classmethod
     @abstractmethod
     def of(cls, job: Any) -> Self:
-        """The settings from a job between sites. Raises `ParameterError` if they contradict each other."""
+        """The settings in a job. Raises `ParameterError` if they contradict each other."""
 
     @property
     @abstractmethod
@@ -51,11 +54,11 @@ class JobSettings(ABC):
     @property
     @abstractmethod
     def longest(self) -> int:
-        """A bound on how many numbers a message contains, including a site's first message (its hello)."""
+        """The most numbers that any message contains, including a site's first message (its hello)."""
 
     @abstractmethod
     def prepare(self, number: int, own: Mapping[str, Any], *, real: bool) -> SitesMethod:
-        """The prepared run of site `number`. `own` has the schedules of this site alone.
+        """The prepared run of site `number`. `own` has the settings in the site.toml of this site.
 
         real : whether to refuse settings under which a message from a neighbour could make the solver fail.
         """
@@ -114,7 +117,7 @@ class PenaltySettings(JobSettings):
         for name, values in columns.items():  # check the values before anything is computed from them
             for value in () if values is None else (values.min(), values.max()):
                 checks.magnitude(name, float(value))
-        if real:  # refuse settings under which a neighbour could make the solver fail
+        if real:
             least = least_tol(tables.site(0), network, 0, self.clip)
             check_reach(self.tol, least, clip=self.clip, where=network.names[0])
         return replace(prepared, refresh=1)
@@ -134,7 +137,10 @@ class PenaltySettings(JobSettings):
 
 @dataclass(frozen=True, eq=False)
 class MaskedSettings(JobSettings):
-    """A program of masked sums. All its numbers follow from the job."""
+    """A program of masked sums: each sum is over all sites, and masks hide what a single site adds.
+
+    All numbers of the run follow from job.toml.
+    """
 
     prepared: PreparedSums
     keys = ("epsilon",)
@@ -165,4 +171,4 @@ class MaskedSettings(JobSettings):
 
 
 SETTINGS: dict[str, type[JobSettings]] = {"penalty": PenaltySettings, "masked": MaskedSettings}
-"""The methods of a job between sites."""
+"""The settings class of each method, by the name of the method in a job."""

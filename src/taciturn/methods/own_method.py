@@ -1,7 +1,7 @@
 """A user's own method: the user writes the noisy message of a round, and states and proves its privacy cost.
 
-Between rounds a site keeps only the vectors that it last sent and received, and nothing else that was
-computed from rows. So the cost of a run is the composition of the costs of its rounds.
+Between rounds a site keeps only the vectors that it last sent and received. It keeps nothing else that was
+computed from its rows. So the cost of a run is the composition of the costs of its rounds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class OwnMethod(ABC):
     def message(self, rows: Any, own: Array, heard: Array, t: int, generator: np.random.Generator) -> Array:
         """The noisy message of a site in round t: a vector of d numbers, which becomes the site's model.
 
-        rows : the site's objective: `rows.gradient(F)` and `rows.value(F)` of models (k, d), `rows.samples`.
+        rows : the site's objective. `rows.value(F)` and `rows.gradient(F)` evaluate it at k models F, (k, d);
+            `rows.samples` is the number of rows.
         own : the vector that the site sent last; zeros before round 1.
         heard : the mean of the vectors that the site's neighbours sent last.
         generator : the source of all noise; it is secret in a real run, and seeded in a simulation.
@@ -89,7 +90,7 @@ class OwnNode:
         return sent
 
     def charges(self, t: int) -> RoundCharges:
-        """One release of each site. The facts of the run state the cost of a release (`StatedCost`)."""
+        """One release by each site. `StatedCost`, in the facts of the run, is the cost of a release."""
         return _charges(self.sites, t)
 
     def after(self, state: OwnState, message: Array, heard: Array) -> OwnState:

@@ -1,4 +1,4 @@
-"""The record of a run: the paper's loss L(t) and privacy loss P(t), accuracy, consensus, vectors, ledger."""
+"""The record of a run: the loss, accuracy and privacy cost of every round, and the vectors of the sites."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Run:
     accuracy : (repeats, rounds), the mean over sites of the share of rows classified correctly, or of the
         mean absolute error of a regression. Loss and accuracy are computed from the rows without noise, so do
         not publish them. Both are nan if they were not measured.
-    consensus_gap : (repeats, rounds), the largest distance of a site's vector from the network's mean.
+    consensus_gap : (repeats, rounds), the largest distance of a site's vector from the mean of all sites.
     coef : (repeats, sites, features), the vector of each site after the last round.
     history : (rounds, repeats, sites, features), every released vector; None unless `history=True`.
     settings : the settings of the run, as plain JSON.
-    coordinates : (repeats, features, features), the matrix V of a run in whitened coordinates, else None.
-        The run uses V'x min(1, 1 / ||V'x||) for a row x. So a score that you compute from `coef` yourself is
-        right for rows with ||V'x|| <= 1 only; for longer rows it is too large, with the right sign. `decide`
-        shortens such rows as the run does, and `average` refuses such a run.
+    coordinates : (repeats, features, features), the matrix V of a run in whitened coordinates (linear
+        combinations of the columns that vary equally), else None. Such a run replaces a row x by V'x, scaled
+        to norm 1 if it is longer. So the product of `coef` and x is the score of x only if ||V'x|| <= 1; for
+        other rows its sign is right, but its size is too large. `decide` scales rows as the run does.
     """
 
     loss: Array
@@ -49,7 +49,7 @@ class Run:
 
     @property
     def privacy_loss(self) -> Array:
-        """(rounds,): the paper's P(t), the worst site's sum of C (1.4 c1 + alpha) / (eta V B) over rounds."""
+        """(rounds,): the paper's P(t), the worst site's sum of C (1.4 c1 + alpha) / (eta V B) to round t."""
         return paper_curve(self.ledger)
 
     def certificate(self, delta: float = 1e-5, *, large_delta: bool = False) -> Certificate:
@@ -83,7 +83,7 @@ class Run:
     def decide(self, X: Any, weights: ArrayLike | None = None) -> Array:
         """(repeats, rows): the score f.x of each row x, where f is the average model over the sites.
 
-        X : rows, encoded like those of the problem. A run in whitened coordinates shortens long rows.
+        X : rows, encoded like those of the problem.
         weights : the weights of the sites in the average, such as `plan.weights`; by default all are equal.
         """
         from ..data.tables.clipping import whitened_factors  # loads scikit-learn

@@ -1,14 +1,14 @@
-"""The paper's method in whitened coordinates: first noisy moments of the rows, then penalty perturbation.
+"""Penalty perturbation, the method of the paper [ZKL18], in whitened coordinates: rows vary equally in them.
 
-    rounds 1 .. m   all sites learn noisy second moments of the rows, and compute W and q from them
-                    (`programs/coordinates`)
+    rounds 1 .. m   all sites learn noisy second moments of the rows (the sum of x x'), and compute the public
+                    matrix W and the public bound q from them (`programs/coordinates`)
     afterwards      every row x becomes x^ = W'x min(1, q/r) / q, where r = ||W'x||, so ||x^|| <= 1; the
                     rounds of the paper run on these rows, between neighbours
 
 Given W and q, x^ depends on its own row alone, so every bound on the paper's rounds holds unchanged. The cost
-of the moments is added to the cost of these rounds. A site's own noise in the moments protects the site's
-records, even if all other sites collude. A model u for the rows x^ gives a row x the score
-(W u / q)'x min(1, q/r).
+of the moments is added to the cost of these rounds. It is stated as mu of Gaussian differential privacy
+(mu-GDP); the mu^2 of several releases add up. A site's own noise in the moments protects the site's records,
+even if all other sites collude. A model u for the rows x^ gives a row x the score (W u / q)'x min(1, q/r).
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ if TYPE_CHECKING:
 
 SHARE = 0.1
 """The share of the squared budget mu^2 of a whole run that the planner spends on the moments."""
-_SHARES = (0.4, 0.6)  # how the two releases of moments share the squared budget for moments
+_SHARES = (0.4, 0.6)  # the shares of the two releases of moments in the mu^2 of all moments
 ROUNDS = len(_SHARES)
 """The number of rounds, at the start, that release moments."""
 
 
 def strength(units: int, sites: int, mu: float) -> Strength:
-    """The signal strength of a run whose moments cost mu; only a site's own noise protects its records."""
+    """The signal strength of a run in which the moments cost mu. Each site relies on its own noise alone."""
     return Strength(units, mu / math.sqrt(SHARE), float(sites))
 
 
 def moments_of_rows(network: Network, mu: float) -> SumTables:
     """The sums that determine the coordinates. Together they are mu-GDP even if all other sites collude."""
     if not network.samples:
-        raise UnreadRowsError("PenaltyPerturbation")  # caught: the rows are read, and the run prepared again
+        raise UnreadRowsError("PenaltyPerturbation")  # `runtime/setup.py` then reads the rows
     mu, d = checks.positive("whiten", mu), network.dimension
     pairs = pair_graph(network.total, None)
     largest = most_rows(network.samples, network.persons)
@@ -69,7 +69,7 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
     )
     noise = tuple(entry.grid * entry.std * math.sqrt(network.total) for entry in sums)
     whole = strength(network.units, network.total, mu)
-    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1, so that the last release whitens too
+    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1: the last release whitens too
     return SumTables(sums, pairs, None, program, network.units, largest)
 
 
@@ -140,7 +140,7 @@ class WhitenedNode:
         return WhitenedNodeState(0, self.sums.start(), first, heard)
 
     def message(self, state: WhitenedNodeState) -> Any | None:
-        """First the sites' shares of the moments, later f(t) of every repeat; None if a real solve failed."""
+        """What the sites add to the moments, or later f(t) of every repeat; None if a real solve failed."""
         if state.t < self.prepared.moments.rounds:
             return self.sums.message(state.public)
         found = [self._node(state, k).message(one) for k, one in enumerate(state.rounds)]
@@ -165,10 +165,7 @@ class WhitenedNode:
         return replace(state, t=t, rounds=tuple(each))
 
     def models(self, state: WhitenedNodeState) -> Array:
-        """The model W u / q of every site and repeat, for original rows that the run does not shorten.
-
-        The models are zeros before the paper's rounds.
-        """
+        """The models W u / q, for rows x with r <= q; zeros before the paper's rounds."""
         if not state.rounds:
             return np.zeros((len(self.sites), self.sums.repeats, self.prepared.model_size))
         pairs = zip(state.rounds, self.coordinates(state), strict=True)
@@ -212,7 +209,7 @@ class PreparedWhitened(PreparedADMM):
 
     @classmethod
     def of(cls, prepared: PreparedADMM, mu: float, whole: Network | None = None) -> PreparedWhitened:
-        """A run whose moments together are mu-GDP, and which then continues as `prepared`.
+        """The run `prepared`, after rounds that release moments of the rows. All moments together are mu-GDP.
 
         whole : the network of all sites, if `prepared` describes only some of them. The moments are sums over
             the rows of all sites.

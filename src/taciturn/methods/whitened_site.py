@@ -1,9 +1,9 @@
-"""The paper's method in whitened coordinates, between sites: moments without masks, then the paper's rounds.
+"""One site of a run of `whitened_penalty`: it first sends noisy moments of its rows, then its vectors.
 
-The noise that a site adds to its moments protects its rows, so the moments need no masks: a site stores its
-share of each total and sends the share to all sites. No site releases its moments twice. A later attempt (a
-part of the run with other member sites) uses the totals of the first attempt: every site sends these totals
-in its hello message, together with its last vector.
+The moments are sums over the rows of all sites. The noise that a site adds to its moments protects its rows,
+so no masks hide what a site sends. No site releases its moments twice. An attempt is a part of the run with
+fixed member sites. Later attempts use the totals of the first attempt: in the first message of an attempt
+(hello), every site sends these totals together with its last vector.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Totals = tuple[bytes, ...]
 class WhitenedSiteState:
     """The state of a site after t rounds.
 
-    totals : the totals of the moments so far.   public : the state that follows from them, with coordinates.
+    totals : the released totals of the moments so far.   public : what follows from them: the coordinates.
     rounds : the state of the paper's rounds; None before these rounds.
     """
 
@@ -49,6 +49,7 @@ class WhitenedSite(UnmaskedSite):
     """One site of a run in whitened coordinates, for all attempts.
 
     sums : this site in the rounds that release moments.   links : the neighbours of every site.
+    node_at : makes the node for the paper's rounds from the coordinates.   made : see `_on_rows`.
     """
 
     number: int
@@ -128,8 +129,7 @@ class WhitenedSite(UnmaskedSite):
         return WhitenedAttempt(self, tuple(members), near, moments)
 
     def _read(self, vector: bytes) -> tuple[bytes, Totals]:
-        """The last vector and the totals in the bytes that `vector` wrote; both are empty if the bytes have
-        the wrong length."""
+        """The last vector and the totals in the bytes of `vector`; both are empty if the length is wrong."""
         sizes = [8 * self.dimension, *(8 * entry.length for entry in self.sums.tables.sums)]
         if len(vector) != sum(sizes):
             return b"", ()
@@ -184,8 +184,8 @@ class WhitenedAttempt(UnmaskedAttempt):
         return self._reader(t).facts(t)
 
     def message(self, state: WhitenedSiteState) -> bytes | None:
-        """This site's share of the moments or, in the paper's rounds, f(t), both with noise; None if the
-        solve failed."""
+        """The moments of this site's rows or, in the paper's rounds, f(t), with noise; None if the solve
+        failed."""
         if state.t < self.site.moments:
             return self._moments().message(state.public)
         return None if state.rounds is None else self._rounds(state.totals).message(state.rounds)
@@ -195,11 +195,11 @@ class WhitenedAttempt(UnmaskedAttempt):
         return next(self.site.prepared.charges(t).each())
 
     def heard(self, t: int, messages: Mapping[int, bytes]) -> bytes:
-        """The sum of all sites' shares of the moments; in the paper's rounds, of the neighbours' vectors."""
+        """The sum of all sites' moments; in the paper's rounds, of the neighbours' vectors."""
         return self._reader(t).heard(t, messages)
 
     def impossible(self, t: int, heard: bytes, messages: Mapping[int, bytes]) -> bool:
-        """Whether a site sent a message that no honest site sends, or the shares have an impossible sum."""
+        """Whether a message, or the sum of all messages, is too large to come from honest sites."""
         return self._reader(t).impossible(t, heard, messages) or self.blamed(t, messages) is not None
 
     def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
@@ -217,7 +217,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         return furthest if furthest is not None and not far[furthest] <= sums.bound(t) else None
 
     def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
-        """The sites whose vector has an entry near the clip, for the operators' log."""
+        """The sites that sent an entry near the clip, the largest allowed size; for the operators' log."""
         return self._reader(t).at_edge(t, messages)
 
     def after(self, state: WhitenedSiteState, own: bytes, heard: bytes) -> WhitenedSiteState:
@@ -234,7 +234,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         return self.sums or self.site._everybody()
 
     def _reader(self, t: int) -> SumsAttempt | ADMMAttempt:
-        """This attempt in round t. In the paper's rounds it is without rows: it can only read messages."""
+        """An attempt that reads the messages of round t; for the paper's rounds it has no rows."""
         if t <= self.site.moments:
             return self._moments()
         rowless: Any = None

@@ -1,9 +1,9 @@
 """The paper's methods between sites that join and leave. An attempt is a part of a run with fixed members.
 
-A round has the same number in all attempts. An attempt begins after the last round that any member was
-charged for. So no site ever releases a round twice: a site that was away, or that was restored from an old
-backup, skips rounds. Every member continues from its last released vector. The dual variables start at 0 in
-each attempt, because dual variables that do not add up to 0 would move the optimum.
+Rounds are numbered through all attempts. An attempt begins after the last round for which any member was
+charged (its privacy cost was recorded). So no site ever releases a round twice: a site that was away, or was
+restored from an old backup, skips rounds. Every member continues from its last released vector. The dual
+variables start at 0 in each attempt, because dual variables that do not add up to 0 would move the optimum.
 
 If a site loses neighbours, its penalty becomes eta' = eta V / V', where V and V' are the planned and the
 present number of neighbours. Sensitivity and cost depend on eta V alone, so the charges stay as planned.
@@ -25,21 +25,21 @@ from ..base import Audience, Links
 from .node import Node, NodeState
 from .updates import network_average
 
-EDGE = 0.75  # near the clip: from this share of it on. Noise alone may move a few entries there, but not half
+EDGE = 0.75  # an entry is near the clip from this share of it on; noise alone moves a few entries there
 
 
 class UnmaskedSite:
-    """One site without masks: it has its own state and receives its neighbours' messages (`links`)."""
+    """One site of a method that hides no message by a mask; it receives the messages of its neighbours."""
 
     number: int
     links: Links
     common = False
-    """False: every site holds a state of its own."""
+    """False: every site has a state of its own."""
     colluding = 0
-    """Without meaning: the cost does not depend on the number of colluding sites."""
+    """Always 0: the cost is the same for any number of colluding sites."""
 
     def spent(self, base: int, left: float, upto: int) -> float:
-        """0: the budget of a skipped round stays unspent and is not used for other rounds."""
+        """Always 0: no round uses the budget that skipped rounds did not spend."""
         return 0.0
 
     def connected(self, members: Sequence[int]) -> bool:
@@ -52,7 +52,7 @@ class UnmaskedSite:
 
 
 class UnmaskedAttempt:
-    """One site without masks in one attempt."""
+    """One site in one attempt of a method without masks. `near` : the neighbours among the members."""
 
     near: tuple[int, ...]
 
@@ -61,21 +61,22 @@ class UnmaskedAttempt:
         return False
 
     def partners(self) -> tuple[int, ...]:
-        """Empty: without masks, no site shares a pad with this site."""
+        """Empty: no site shares a pad with this site."""
         return ()
 
     def neighbours(self) -> tuple[int, ...]:
         return self.near
 
     def sum_facts(self, t: int) -> None:
-        """None: the facts of the run already contain the moments of the rows."""
+        """None: the facts of the run already list the sums, if the run has any."""
 
 
 @dataclass(frozen=True, eq=False)
 class ADMMSite(UnmaskedSite):
-    """One site of a run, over all of its attempts.
+    """One site of a run, for all attempts.
 
     node : computes this site's rounds if all its neighbours take part.   links : the neighbours of each site.
+    clip : the largest allowed size of an entry of a vector.
     """
 
     number: int
@@ -175,7 +176,7 @@ class ADMMAttempt(UnmaskedAttempt):
     def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
         """The site with the largest vector, if half of its entries are near the clip or one exceeds the clip.
 
-        A site that pulls its neighbours to the clip is there itself one round before its neighbours.
+        A site that pulls its neighbours' vectors to the clip reaches the clip one round before them.
         """
         far = {j: self._reach(_vector(data)) for j, data in messages.items() if j != self.site.number}
         furthest = max(far, key=lambda j: far[j], default=None)

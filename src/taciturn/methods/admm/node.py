@@ -1,7 +1,8 @@
-"""A node of the paper's methods: it computes several sites at once, on arrays (sites, repeats, d). No I/O.
+"""A node of the paper's methods [ZKL18]: it computes some sites of a run, on arrays (sites, repeats, d).
 
-The equations are those of `updates.py`, with one penalty per site. A site draws the same noise and finds the
-same minimiser, to the last bit, as in a node with this site alone.
+In each round a site solves a problem on its rows and sends the noisy result f(t) to its neighbours; this is
+its release. The equations are in `updates.py`. A site draws the same noise and finds the same minimiser, to
+the last bit, as in a node with this site alone. This file does no I/O.
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ class Node:
         return NodeState.start(first, heard)
 
     def message(self, state: NodeState) -> Array | None:
-        """f(t) as the network will see it: with noise, clipped, rounded; None if a real run's solve failed.
+        """f(t) as it is sent: with noise, clipped and rounded; None if the solve of a real run failed.
 
-        Raises `OutOfReach`, before noise is drawn, if the next solve of a real run could fail.
+        Raises `OutOfReach`, before noise is drawn, if the solve of a real run could fail.
         """
         self._check_history(state)
         return try_solve(self.streams, lambda: self.primal(state))

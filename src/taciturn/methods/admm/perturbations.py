@@ -1,15 +1,15 @@
-"""The methods: each defines its penalty, its dual step, its noise, and where the noise is added.
+"""ADMM and its private variants. A method says what penalty, dual step and noise a run has.
 
     ADMM                  eta = theta, one number for all sites and rounds     [ZKL18, (8)-(9)]
     MADMM                 eta_i(t) for each site and round, theta on its own   [ZKL18, (10)-(11)]
     PenaltyPerturbation   MADMM with noise inside the penalty                  [ZKL18, Algorithm 1]
     DualPerturbation      ADMM with noise on the dual variable                 [zhang2017]
-    PrimalPerturbation    ADMM with noise on what is broadcast                 [zhang2017]
+    PrimalPerturbation    ADMM with noise on the vectors that are sent         [zhang2017]
 
 A method is a frozen dataclass. `tables` computes the method's numbers for every site and round, `prepare`
-adds the settings of the network and the run, and `node.py` runs the method. `penalty` (eta) and `dual_step`
-(theta) are each a number, a schedule, or a list with a number or schedule for each site, unless a method says
-otherwise.
+adds the facts of the network and the run, and `node.py` runs the method. `penalty` (eta) and `dual_step`
+(theta) are each a number, a schedule, or a list with a number or schedule for each site. For ADMM and
+DualPerturbation, the penalty is one number.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from .real_runs import check_samplers, cover
 from .tables import MethodName, Noise, Tables
 from .theory import check_theorem_1
 
-_MOST = 10**8  # the largest number of releases in a run, all sites together
-_TOL = 1e-8  # the default tolerance of the solver in a simulation; _REAL_TOL is that of a real run
-_REAL_TOL = 1e-9
+_MOST = 10**8  # the largest number of sites x rounds of a run
+_TOL = 1e-8  # the default tolerance of the solver in a simulation
+_REAL_TOL = 1e-9  # the default in a real run, which has secret noise
 
 
 class ADMMMethod(ABC):
@@ -76,7 +76,7 @@ class ADMMMethod(ABC):
         return PreparedADMM(network, tables, tol, repr(method), begin)
 
     def covered(self, **needed: Any) -> ADMMMethod:
-        """The same method with the defaults of a real run; a method without noise stays unchanged."""
+        """The same method with the settings `needed`, which `real_runs.cover` chose for a real run."""
         return replace(self, **needed) if needed else self  # type: ignore[type-var]
 
 
@@ -123,9 +123,8 @@ class MADMM(ADMMMethod):
 class Release(ADMMMethod):
     """The base class of all private methods. It has the settings for the release of a vector.
 
-    output_noise: a little noise that is added after the solve. It covers the error of an inexact solver. The
-        certificate of a penalty or dual perturbation without output noise says 'idealised: exact minimiser
-        assumed'.
+    output_noise: a little noise that is added to the solved vector. It hides the error of an inexact solver.
+        Without it, a certificate of penalty or dual perturbation says 'idealised: exact minimiser assumed'.
     grid, clip: released values are clipped to [-clip, clip] and rounded to multiples of grid.
     """
 
@@ -152,9 +151,9 @@ class PenaltyPerturbation(Release):
     If the penalty grows from round to round, later rounds cost less privacy. The paper's theorems need a
     penalty that never decreases and is at least `dual_step`.
 
-    whiten : the privacy cost mu of the first two rounds together, or None. These two rounds release noisy
-        second moments of the rows, and the later rounds, in which the schedules apply, use whitened
-        coordinates.
+    whiten : mu, the privacy cost of the first two rounds (mu-GDP); None to leave these two rounds out. They
+        release noisy second moments of the rows. The later rounds then run in whitened coordinates, in which
+        rows vary equally in every direction. The schedules apply to the later rounds.
 
     >>> from taciturn import Geometric, NormNoise
     >>> method = PenaltyPerturbation(Geometric(0.5, 1.04), 0.5, NormNoise(rate=Geometric(3.0, 1.03)))
@@ -238,7 +237,7 @@ METHODS: dict[str, Any] = {
     "dual": DualPerturbation,
     "primal": PrimalPerturbation,
 }
-"""The class of each method, by the name that the files of figures and `taciturn certify` have for it."""
+"""The class of each method, by its name in `taciturn certify` and in the files that describe figures."""
 
 
 def _tables(

@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PreparedADMM(SitesMethod):
-    """One run of ADMM or one of its perturbations; `tables` has one row for each of `network.sites`."""
+    """One run of ADMM or of one of its private variants.
+
+    tables : the schedules and noise scales, with one row for each of `network.sites`.
+    method : the method and its settings as text.   begin : the start vectors, "zeros" or "random".
+    tol : the tolerance of the solver.   refresh : the rounds between new preconditioners.
+    """
 
     network: Network
     tables: Tables
@@ -92,7 +97,7 @@ class PreparedADMM(SitesMethod):
         """Load the code of the first round: solve a problem of the same size on made-up rows, with noise."""
         from ...objective.local import LocalObjective
         from ...objective.solver.small.sites import small_form
-        from .attempt import ADMMSite  # noqa: F401  needed by `site_of`, once the site is connected
+        from .attempt import ADMMSite  # noqa: F401  `site_of` needs this later
 
         form, network = small_form(rows), self.network
         if form is None:

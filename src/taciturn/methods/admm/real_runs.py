@@ -1,10 +1,10 @@
-"""What a real run needs so that no solve can fail: float limits, and defaults for what the user did not give.
+"""Limits and default settings for real runs (runs with secret noise), so that no solve can fail.
 
-A failed solve would reveal facts about the rows that no noise hides. So a real run begins only if floats
-certify `tol` for every history up to `history_limit`. The history of a round is the linear term that all sent
-and received vectors add to the site's problem. A round with a larger history is not started; this reveals
-nothing new, because an observer knows these vectors. So a solve can fail only if its noise is longer than
-`longest_noise`.
+A failed solve would reveal facts about the rows that no noise hides. The history of a round is the linear
+term that all sent and received vectors add to the site's problem. A real run begins only if a solve in
+floating-point arithmetic surely reaches the tolerance `tol` for every history up to `history_limit` ("floats
+certify `tol`"). A round with a larger history is not started. This reveals nothing new, because an observer
+knows the vectors. So a solve can fail only if its noise is longer than `longest_noise`.
 
 `cover` sets output noise, grid, clip and tolerance from public settings alone.
 """
@@ -29,19 +29,19 @@ from ...rng import Streams
 from ..base import Network
 from .tables import Tables
 
-_WIDE = 1e4  # output noise / tol; a round's solver error costs q / 5e7 (Renyi DP, order q) or 2e-4 (pure DP)
-_GRID = 2.0**-34  # so fine that rounding before the noise costs almost nothing
-_LARGEST = 16  # the largest clip that is tried is 2^16, unless the noise needs a larger one
+_WIDE = 1e4  # output noise / tol: a round's solver error then costs q / 5e7 (Renyi, order q) or 2e-4 (pure)
+_GRID = 2.0**-34  # this grid is so fine that rounding before the noise costs almost no privacy
+_LARGEST = 16  # `_reach` tries clips up to 2^16, or larger clips if the noise needs them
 _STEPS = 2.0**-50  # the smallest grid / clip, so that floats represent every grid value up to clip exactly
 _TOLS = tuple(10.0**-k for k in range(9, 2, -1))
 _U = 2.0**-53
-_HISTORY = 4.0  # in units of clip sqrt(d): at most 1 for a round's messages, 3 for the dual variable lam
+_HISTORY = 4.0  # the largest history / (clip sqrt(d)): 1 for a round's messages, 3 for the dual variable lam
 TAIL = 1e-18
 """The probability that a noise vector is longer than `longest_noise`."""
 
 
 def history_limit(clip: float, d: int) -> float:
-    """The largest allowed ||b|| / m, where b is the linear term without its noise."""
+    """The largest allowed ||b|| / m: b is the linear term without noise, m the strong convexity."""
     return _HISTORY * clip * math.sqrt(d)
 
 
@@ -55,11 +55,11 @@ def longest_noise(tables: Tables, d: int) -> Array:
 
 
 def least_tol(tables: Tables, network: Network, row: int, clip: float) -> float:
-    """The smallest `tol` that floats certify at one site in every round. Half of `tol` is for rounded noise.
+    """The smallest `tol` that floats certify at one site in every round.
 
-    The noise is rounded when it is drawn, by at most (d + 16) u times its length, where u = 2^-53. The noise
-    is rounded again when it is added to the linear term. Each of the two errors moves the minimiser by at
-    most the size of the error: df/de = -H^-1 and H >= I.
+    The solver gets half of `tol`; the other half covers the rounding of the noise. The noise is rounded when
+    it is drawn, by at most (d + 16) u times its length, where u = 2^-53, and again when it is added to the
+    linear term. Each error moves the minimiser by at most its own size: df/de = -H^-1 and H >= I.
     tables : the tables of this site alone.   row : the position of the site in `network.sites`.
     """
     loss, d, R = network.loss, network.dimension, network.regularizer
@@ -102,7 +102,7 @@ def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
 def try_solve(streams: Streams, solve: Callable[[], Array]) -> Array | None:
     """The result of `solve`; None if it failed in a real run.
 
-    Whether and how a solve fails depends on the data, so a real run does not reveal the error.
+    The error depends on the data, so a real run does not reveal it.
     """
     if streams.simulated:
         return solve()
@@ -119,12 +119,12 @@ def _up(value: float) -> str:
 
 
 def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[str, Any], float]:
-    """The settings that a real run needs and the method does not have, and `tol` (chosen if it is None).
+    """(settings, tol): the settings that a real run needs and the method lacks, and the tolerance of the run.
 
     A real run needs output noise, of the same kind as the method's noise: the solver stops within `tol` of
-    the minimiser, and only this noise covers the difference. The run needs a grid for released values,
-    because the low bits of a float can reveal more than the real number that the float stands for. The run
-    needs a clip, and a `tol` that floats certify for every message within the clip.
+    the minimiser, and only this noise hides the difference. It needs a grid for released values, because the
+    low bits of a float can reveal facts that the noise should hide. It needs a clip, and a `tol` that floats
+    certify for every message within the clip.
     """
     if tol is not None:
         checks.positive("tol", tol)
@@ -141,7 +141,7 @@ def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[
 
 
 def check_samplers(tables: Tables) -> None:
-    """Raise if the class of a noise is a user's subclass, which could draw less noise than is charged."""
+    """Raise if a noise is of a user's subclass, which could draw less noise than the ledger assumes."""
     for name, noise in (("noise", tables.noise), ("output_noise", tables.output_noise)):
         if noise is not None and type(noise) not in (NormNoise, GaussianNoise):
             raise ParameterError(

@@ -1,8 +1,9 @@
-"""The noise of one round: noise inside the update, and noise on the solved vector before it is sent.
+"""The noise of one round: noise inside the problem that a site solves, and noise on the solved vector.
 
-A simulation adds noise in floats and then rounds to the grid. A real run with noise on a grid rounds first
-and then adds a whole number of grid steps, drawn exactly. Such a run releases z = rint(f / grid) + noise, so
-the privacy proof is about integers.
+A release is a vector that leaves its site, rounded to multiples of `grid`. A simulation adds noise in floats
+and then rounds. A real run, which has secret noise, rounds the solved vector f first, and then adds a whole
+number of grid steps, drawn exactly (if the run has a grid, a clip and noise on its solved vectors). It
+releases z = rint(f / grid) + noise, so the privacy proof is about integers.
 """
 
 from __future__ import annotations
@@ -43,12 +44,11 @@ class RoundNoise:
 
     @property
     def share(self) -> float:
-        """The share of `tol` for the solver's error. In a real run, the other half is for the rounding of
-        noise."""
+        """The share of `tol` for the solver. If `whole`, the rounding of the noise needs the other half."""
         return 0.5 if self.whole else 1.0
 
     def inside(self) -> Array | None:
-        """e, (sites, repeats, d), of penalty and dual perturbation; None for other methods."""
+        """The noise e inside the problem, (sites, repeats, d); None unless the method adds noise there."""
         tables = self.tables
         if not tables.inside:
             return None

@@ -70,8 +70,7 @@ class Tables:
 
     @property
     def covered(self) -> bool:
-        """Whether noise on a grid covers all floating-point errors. If so, a real run sends multiples of the
-        grid."""
+        """Whether noise on a grid hides all floating-point errors; a real run then sends grid values."""
         return self.on_output and self.grid is not None and self.clip is not None
 
     def site(self, i: int) -> Tables:
@@ -79,7 +78,7 @@ class Tables:
         return replace(self, penalties=self.penalties[i : i + 1], **self._rows(i))
 
     def alone(self) -> Tables:
-        """The tables of one site in the form of a network with one site: every table (1, rounds)."""
+        """The tables of one site, (rounds,), in the form of a network of one site, (1, rounds)."""
         return replace(self, **self._rows(None))
 
     def part(self, own: range) -> Tables:

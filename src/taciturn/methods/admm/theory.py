@@ -27,7 +27,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Convergence:
-    """Theorem 1 for one run [ZKL18, Thm 1]."""
+    """Which hypotheses of Theorem 1 hold for one run [ZKL18, Thm 1]."""
 
     hypotheses: tuple[Hypothesis, ...]
 
@@ -43,7 +43,7 @@ class Convergence:
 
 
 def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
-    """Which hypotheses of Theorem 1 hold for this run, including one that the paper's proof uses silently."""
+    """Which hypotheses of Theorem 1 hold for this run, including one that is only implicit in the proof."""
     tables = method.tables(sites, rounds)
     return Convergence(
         (
@@ -58,8 +58,7 @@ def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
 
 
 def check_theorem_1(tables: Tables) -> None:
-    """Raise unless the run meets the two conditions that all theorems of the paper need. A typing error in a
-    schedule can break them."""
+    """Raise unless the run meets the two conditions that all theorems of the paper need."""
     for hypothesis in (_nondecreasing(tables), _above_dual_step(tables)):
         if not hypothesis.holds:
             name, words = hypothesis.name.split(" ", 1)

@@ -1,9 +1,10 @@
-"""The paper's equations: for one site on arrays (repeats, d), for many sites on arrays (sites, repeats, d).
+"""The paper's equations, on arrays (repeats, d) for one site or (sites, repeats, d) for several sites.
 
-`heard` is the sum of f_j(t) over the neighbours j, and V is the number of neighbours. In the updates, every f
-is a RELEASED value: with noise, clipped and rounded, as the network saw it. Continuing with the value before
-noise would nearly double the privacy cost. For many sites, eta, theta and V are arrays of shape
-(sites, 1, 1). Each site gets the same bits as if it were computed alone.
+f is a site's vector, lam its dual variable, eta the penalty, theta the dual step and V the number of
+neighbours. `heard` is the sum of f_j(t) over the neighbours j. In the updates, every f is a RELEASED value,
+as other sites saw it: with noise, clipped and rounded. To continue with the value before noise would nearly
+double the privacy cost. For several sites, eta, theta and V are arrays of shape (sites, 1, 1). Each site gets
+the same bits as if it were computed alone.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def dual_update(lam: Array, f: Array, heard: Array, *, theta: Any, V: Any) -> Ar
 
 
 def to_steps(f: Array, noise: Steps, *, grid: float, clip: float) -> Array:
-    """(rint(f / grid) + noise) grid, where f and the result are clipped. Every result is exact in floats."""
+    """(rint(f / grid) + noise) grid; f and the result are clipped. Floats represent the result exactly."""
     most = int(clip / grid)
     steps = np.rint(np.clip(f, -clip, clip) / grid).astype(np.int64) + noise
     return np.asarray(np.clip(steps, -most, most) * grid)

@@ -1,7 +1,8 @@
-"""Masked sums between sites that join and leave. An attempt is a part of a run with fixed members.
+"""Masked sums between sites that join and leave: sums in which random masks hide what each site adds.
 
-An attempt has members P and begins after round `base` of the plan. It may spend the share `left` of mu^2 (the
-squared privacy budget) that earlier attempts did not spend. The standard deviation of its noise in round t is
+An attempt is a part of a run with fixed members P. It begins after round `base` of the plan. It may spend the
+share `left` of mu^2, the squared privacy budget, that earlier attempts did not spend. The standard deviation
+of its noise in round t is
 
     s_t = Delta_t / (mu sqrt(left w_t / sum_{k > base} w_k) sqrt(h)),      h = |P| - c
 
@@ -33,7 +34,8 @@ from .pairs import PairGraph
 from .program import PrivateHalf, SumTables
 from .sums import MOST_STD, open_sum
 
-_ROUNDED = 1 + 1e-9
+_ROUNDED = 1 + 1e-9  # noise and costs are rounded up by this factor
+# bounds on the norm of a true sum / (its sensitivity x units); 1 for other sums
 _FACTOR = {GRADIENT: 0.5, VECTORS: 0.5, MOMENTS: math.sqrt(0.5), COUNTS: math.sqrt(0.5)}
 _CHANCE = 7.0  # the norm of noise exceeds sqrt(length) + 7 standard deviations with probability below 1e-15
 
@@ -42,7 +44,7 @@ _CHANCE = 7.0  # the norm of noise exceeds sqrt(length) + 7 standard deviations 
 class SumsSite:
     """One site in a run of masked sums, for all attempts.
 
-    samples : the number of rows of every site of the run.
+    half : computes what this site's rows add to a sum.   samples : the number of rows of every site.
     places : the most sites at which one person may have rows.
     """
 
@@ -138,7 +140,10 @@ class SumsSite:
 
 @dataclass(frozen=True, eq=False)
 class SumsAttempt:
-    """One site in one attempt. Its messages are little-endian whole numbers mod 2^64."""
+    """One site in one attempt. Its messages are little-endian whole numbers mod 2^64.
+
+    scale : n / n', the factor for sums from which some sites are missing.
+    """
 
     site: SumsSite
     tables: SumTables
@@ -149,11 +154,11 @@ class SumsAttempt:
         return "everybody"
 
     def padded(self, t: int) -> bool:
-        """True: pads hide the messages, so every member commits to its message before any member sends."""
+        """True: masks hide the messages, so every member commits to its message before any member sends."""
         return True
 
     def partners(self) -> tuple[int, ...]:
-        """The numbers of the sites that share a pad with this site."""
+        """The numbers of the sites that share a mask with this site."""
         place = self.members.index(self.site.number)
         return tuple(self.members[k] for k in self.tables.pairs.partners(place))
 
@@ -172,7 +177,7 @@ class SumsAttempt:
         return hashlib.sha256(repr((t, words, self.members)).encode()).digest()
 
     def message(self, state: Any) -> bytes | None:
-        """This site's share of the next sum plus fresh noise, before pads are added."""
+        """What this site adds to the next sum, with fresh noise, before masks are added."""
         entry, query = self.tables.sums[state.t], self.tables.program.query(state)
         site = self.site
         share = noisy_share(site.half, query, entry, site.streams, site=site.number, repeats=1)
@@ -204,7 +209,7 @@ class SumsAttempt:
         return true + std * (math.sqrt(entry.length) + _CHANCE)
 
     def impossible(self, t: int, heard: bytes, messages: Mapping[int, bytes]) -> bool:
-        """Whether the norm of a sum is too large for honest rows and noise: a false message, or a fault."""
+        """Whether the norm of the sum is too large for honest rows and noise; then a site lied or failed."""
         released = open_sum(np.frombuffer(heard, dtype="<u8"), self.tables.sums[t - 1].grid)
         return not float(np.linalg.norm(released)) <= self.bound(t)
 
@@ -227,9 +232,9 @@ class SumsAttempt:
 def certified_run(
     run: RunFacts, releases: Sequence[tuple[str, tuple[int, ...], SumFacts]], *, rest: Sequence[SumFacts] = ()
 ) -> RunFacts:
-    """The facts of a run as one site saw it: each release of this site with its attempt.
+    """The facts of a run for the certificate of one site: they list the attempt of each release of this site.
 
-    releases : for each release, in the order of attempts: the id of the attempt, its members, and the sum.
+    releases : the id of the attempt, its members, and the sum, for each release in order.
     rest : the sums of the last attempt that were planned but not released.
     """
     everybody = tuple(range(run.sites))

@@ -1,4 +1,4 @@
-"""Convert expressions to plain JSON and back. Only known classes, and a limited size, are accepted."""
+"""Convert expressions (`expressions.py`) to JSON and back. Unknown classes and large sizes are refused."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _DEEPEST, _MOST_PARTS = 100, 10_000
 
 
 def parts_of(expression: ex.Expression) -> list[ex.Expression]:
-    """The expression and all its parts, checked: only taciturn's own classes, and limited nesting.
+    """The expression and all its parts. Raises if there are too many, or if one is of a user's own class.
 
-    A class of a user would be code that sees rows, and nothing would bound its results.
+    A user's class would be code that sees rows, and nothing would bound its results.
     """
     found, level = [], [expression]
     for _ in range(_DEEPEST):
@@ -53,7 +53,7 @@ def parts_of(expression: ex.Expression) -> list[ex.Expression]:
 
 
 def measure(expression: ex.Expression, columns: int, shapes: ex.Shapes) -> tuple[int, int]:
-    """(widest, work): for one row, the longest vector in any part, and the numbers computed in all parts."""
+    """(widest, work) for one row: the length of the longest vector, and how many numbers are computed."""
     found = parts_of(expression)
     widths = [one.width(columns, shapes) for one in found]
     inner = [one.part.width(columns, shapes) if isinstance(one, ex.Affine) else 1 for one in found]

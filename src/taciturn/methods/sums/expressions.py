@@ -42,7 +42,7 @@ class Expression(ABC):
 
     @property
     def aligned(self) -> bool:
-        """Whether the vectors of two rows never have a negative inner product."""
+        """Whether the inner product of the vectors of any two rows is at least 0."""
         return False
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Expression(ABC):
         """The vectors (n, width) of rows (n, columns), each computed from its own row alone."""
 
     def of_units(self, X: Array, starts: NDArray[np.int64], values: Values) -> Array | None:
-        """The vectors of persons; person u has the rows from starts[u] up to, not including, starts[u + 1].
+        """The vectors of persons. The rows of person u are X[starts[u] : starts[u + 1]].
 
         None means that a person's vector is the average of the vectors of the person's rows.
         """
@@ -245,7 +245,7 @@ class Clipped(Expression):
 
 @dataclass(frozen=True)
 class Located(Expression):
-    """The position of a number among public marks: its cell between edges, or hat functions at knots."""
+    """The place of a number among public `marks`: the cell between edges, or the hat functions at knots."""
 
     kind: str
     part: Expression
@@ -304,7 +304,7 @@ class Installed(Expression):
 
 
 installed, parameter, affine, clip = Installed, Parameter, Affine, Clipped
-"""Short names for these classes."""
+"""The names of these classes in a user's program."""
 
 
 def columns(*numbers: int) -> Expression:

@@ -1,11 +1,12 @@
-"""Masks that cancel: u_ij is uniform in (Z mod 2^64)^d; one site of a pair adds it, the other subtracts it.
+"""Masks: random vectors that hide the messages of single sites and cancel in the sum over all sites.
 
     m_i = y_i + sum over partners j > i of u_ij - sum over partners j < i of u_ji          mod 2^64
 
-Here y_i is the noisy share of site i. u_ij is the ChaCha20 keystream under a key that HKDF derives from the
-pair's key and (run, round, part). A run that is started again from the beginning has a new id and new keys.
-After each round a hash of the pair's key replaces the key. The hash does not reveal the key, so an attacker
-who breaks into a site cannot unmask the rounds before the break-in.
+Here y_i is what site i adds to the sum, noise included. The mask u_ij is uniform in (Z mod 2^64)^d: of a pair
+of sites (partners), one adds it and the other subtracts it. It is the ChaCha20 keystream under a key that
+HKDF derives from the pair's key and (run, round, part). A run that is started again has a new id and new
+keys. After each round a hash of the pair's key replaces the key. The hash does not reveal the key, so an
+attacker who breaks into a site cannot unmask earlier rounds.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def label_bytes(*label: str | bytes | int) -> bytes:
 class PairKeys:
     """The keys that one site shares with its partners in round t.
 
-    Each key gives one mask for each (round, part). A mask is used only once: two messages under the same mask
-    reveal their difference.
+    A key gives one mask for each (round, part), which is used only once: two messages under the same mask
+    would reveal their difference.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""A node of masked sums: it computes several sites at once. No I/O.
+"""A node of masked sums: it computes some sites of a run. In each round a program asks for one sum.
 
-A message is a site's share of a sum plus noise and masks. Every site receives the same total, so all sites
-have the same state and the same result, to the last bit.
+The share of a site is what its rows add to the sum. Its message is the share plus noise plus masks, which
+cancel in the total. Every site receives the same total, so all sites have the same state and the same result,
+to the last bit. This file does no I/O.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The graph of the sites that share masks. Honest sites that this graph connects protect each other.
+"""The graph of the pairs of sites that share a mask, a random vector that hides the messages of both.
 
 A colluder is a site that works with the attacker; all others are honest. Remove the colluders from the graph,
-and consider the connected component of an honest site. The attacker can learn only the sum over this
-component, which contains the noise of all its sites. So the protection of a record depends on the size of the
-component, for the worst choice of colluders.
+and consider the connected component of an honest site. The attacker can learn only the sum of the messages of
+this component, which contains the noise of all its sites. So the protection of a record depends on the size
+of the component, for the worst choice of colluders.
 """
 
 from __future__ import annotations

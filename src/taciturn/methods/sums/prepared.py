@@ -1,4 +1,4 @@
-"""A prepared program of masked sums: its tables, the accountant's facts, and its nodes."""
+"""A run of masked sums with all its numbers fixed: random masks hide what each site adds to a sum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .sums import add_mask, draw, to_integers
 
 @dataclass(frozen=True, eq=False)
 class PreparedSums(SitesMethod):
-    """One run of a program of sums. Every site adds to every sum and receives every total."""
+    """One run of a program of sums (`program.py`). Every site adds to every sum and receives every total."""
 
     network: Network
     tables: SumTables
@@ -70,9 +70,10 @@ class PreparedSums(SitesMethod):
         return SumsSite(number, tables, half, streams_of(seed), tuple(samples), places)
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """The facts and charges of the messages of these rounds; a round listed twice is charged twice.
+        """The facts and charges of a site that sent the messages of these rounds and no others.
 
-        If a round was sent twice, all other sites count as colluding, so only the site's own noise counts.
+        A round that is listed twice is charged twice. All other sites then count as colluding, so that only
+        the site's own noise counts.
         """
         colluding = None if len(set(rounds)) < len(rounds) else run.colluding
         sums = tuple(replace(run.sums[t - 1], t=k) for k, t in enumerate(rounds, start=1))
@@ -100,8 +101,7 @@ class PreparedSums(SitesMethod):
         return {"start": "zeros"}
 
     def method_facts(self, *, simulated: bool) -> dict[str, Any]:
-        """The facts of the method. The links between sites do not affect the cost, and one release contains
-        all outputs."""
+        """The facts of the method. One release contains all outputs."""
         tables, pairs = self.tables, self.tables.pairs
         return {
             "method": "masked",
@@ -119,14 +119,14 @@ class PreparedSums(SitesMethod):
 
 
 def process_keys(tables: SumTables, root: bytes, site: int) -> PairKeys:
-    """The pair keys of a site, derived from `root`, if all sites run in this process or on one cluster."""
+    """The pair keys of a site, derived from `root`, for a run in one process or on one cluster."""
     partners = tables.pairs.partners(site)
     keys = {other: expand(root, "pair", min(site, other), max(site, other)) for other in partners}
     return PairKeys(site, keys, run=expand(root, "run"), alone=tables.pairs.sites == 1)
 
 
 class _SharedAdvance:
-    """`tables.after` for all nodes of one process. All nodes need the same result, so it is computed once."""
+    """`tables.after`, computed once for all nodes of one process, because they need the same result."""
 
     def __init__(self, tables: SumTables) -> None:
         self._tables, self._lock = tables, threading.Lock()

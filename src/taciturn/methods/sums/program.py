@@ -1,10 +1,11 @@
 """Programs: a public half asks for sums over all records, one after the other, and a private half answers.
 
     public half     the sums, the next query and the state after each total: deterministic, without rows
-    private half    what one site's rows add to a sum, in whole steps of the public grid
+    private half    what one site's rows add to a sum (its share), in whole steps of a public grid
 
 Each step releases only the noisy total (`docs/privacy.md`). Programs compute models, tables of counts and
-survival curves. `SumTables` contains the numbers of one run of a program.
+survival curves. `SumTables` contains the numbers of one run of a program. The budget of a run is mu, as in
+Gaussian differential privacy (mu-GDP). The mu^2 of all sums add up, so each sum gets a share of mu^2.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ class SumPlan:
     part : what is summed, as `SumFacts` names it.
     length : the number of entries of a message.
     sensitivity : how far one unit (a record or a person) moves the sum.
-    stray : a bound on the floating-point error of a site's share.
+    stray : a bound on the floating-point error of what a site adds.
     largest : a public bound on every entry of the sum.
     share : the share of the squared budget, mu^2, that this sum spends.
-    whole : whether the private half computes shares as whole grid steps. Then the grid is as fine as the
+    whole : whether the private half rounds each unit to whole grid steps. Then the grid is as fine as the
         noise needs.
     """
 
@@ -69,11 +70,11 @@ class PrivateHalf(Protocol):
 
 
 class PublicHalf(ABC):
-    """The public half of a program. Its states depend on totals alone; `t` counts the totals so far."""
+    """The public half of a program. A state depends on totals alone; its `t` is the number of totals."""
 
     @property
     def loss(self) -> LossFacts:
-        """What the accountant must know about the summed vectors: by default, that they are clipped."""
+        """The bounds of the summed vectors for the accountant; by default, the vectors are clipped."""
         return LossFacts(PROGRAM, 1.0, 0.0)
 
     @property
@@ -112,8 +113,8 @@ class ProgramPart:
     """A program before its noise is set.
 
     plans : the sums of the program; their shares of the squared budget add up to 1.
-    half : a function of the facts of these sums, numbered 1, 2, ..., and of the number of sites; it returns
-        the public half.
+    half : half(sums, sites) returns the public half, from the facts of these sums, numbered 1, 2, ..., and
+        the number of sites.
     """
 
     plans: tuple[SumPlan, ...]
@@ -150,9 +151,9 @@ class SumTables:
 
 
 def pair_graph(sites: int, colluding: int | None, connectivity: int | None = None) -> PairGraph:
-    """The pairs of sites that share masks if `colluding` sites may collude; None: all sites but one.
+    """The pairs of sites that share masks, if up to `colluding` sites may collude; None: all sites but one.
 
-    connectivity : if given, the least number of partners of a site; `colluding` then has no effect.
+    connectivity : the least number of partners of a site, instead of the number for `colluding`.
     """
     if connectivity is not None:
         return PairGraph(sites, connectivity)

@@ -1,8 +1,8 @@
 """Several: programs one after the other in one run, within one (epsilon, delta) and on one certificate.
 
-Each program has a share of the squared budget, mu^2. A program sees only the totals of its own sums. The
-vectors that a program sums have norm at most 1. A sum of aligned vectors, no two of which have a negative
-inner product, needs less noise (`privacy/sums.py`).
+A program asks for sums over all records (`program.py`). It has a share of the squared budget mu^2, and sees
+only the totals of its own sums. The vectors that a program sums have norm at most 1. Aligned vectors, which
+have inner products of at least 0 with each other, need less noise (`privacy/sums.py`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Joinable(ABC):
 class Several:
     """The method: several programs within (epsilon, delta).
 
-    shares : for each program, its part of mu^2, in any unit: the shares need not add up to 1.
+    shares : for each program, its part of mu^2; only the ratios of the shares matter.
     """
 
     methods: tuple[Joinable, ...]

@@ -1,9 +1,9 @@
-"""A masked sum: each site rounds its share to integers on a public grid, adds noise and masks; all are added.
+"""A masked sum: each site rounds its vector to a public grid and adds noise and masks; the results are added.
 
     v_i = rint(h_i / g),   m_i = v_i + z_i + masks mod 2^64,   sum_i h_i ~ g * signed(sum_i m_i mod 2^64)
 
-Here h_i is the share of site i, g the grid and z_i the noise. The masks cancel exactly in the sum, on any
-machines, because integer arithmetic does not round.
+Here h_i is what site i adds to the sum (its share), g the grid and z_i the noise. Masks are random vectors
+that hide a message. They cancel exactly in the sum, on all machines, because integers are not rounded.
 
 The noise is discrete Gaussian on the integers: P(z) ~ exp(-z^2 / (2 s^2)). Real runs draw from this
 distribution exactly (`privacy/discrete.py`), with a fresh key each time. Simulations round a seeded Gaussian.
@@ -27,8 +27,8 @@ from ...rng import SecureStreams, SeededStreams, Streams
 from .masks import Message
 
 _ROOM = 2.0**62  # the largest sum over all sites that is allowed; 64-bit integers end at 2^63
-_TAIL = 40.0  # standard deviations that a discrete Gaussian exceeds with probability below exp(-800)
-_FINE = 2.0**20  # sensitivity / (grid sqrt(length)); with this ratio, rounding raises the cost by about 1e-6
+_TAIL = 40.0  # a discrete Gaussian exceeds this many standard deviations with probability below exp(-800)
+_FINE = 2.0**20  # sensitivity / (grid sqrt(length)): rounding then raises the cost by about one millionth
 
 
 LEAST_STD = 2.0**16
