@@ -88,7 +88,8 @@ def test_names_cannot_write_markup():
 
 
 def test_figure_is_a_picture_in_a_notebook_without_pyplot(run):
-    assert run.certificate().plot()._repr_png_().startswith(b"\x89PNG")
+    picture, shown = run.certificate().plot()._repr_png_()
+    assert picture.startswith(b"\x89PNG") and 2 * shown["width"] == int.from_bytes(picture[16:20], "big")
 
 
 def test_full_statement_is_folded_away_and_the_cost_is_one_line(run):

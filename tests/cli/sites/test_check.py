@@ -231,5 +231,13 @@ def test_personalise_is_refused_for_a_job_that_learns_no_model_before_the_run(tm
     assert not (path.parent / "state").exists()
 
 
+def test_a_job_that_the_account_cannot_pay_for_still_shows_the_account(tmp_path, capsys):
+    poor, noise = budget(tmp_path) | {"epsilon": 0.001}, {"kind": "gaussian", "std": 1e-5}
+    path = network(tmp_path, job={"seed": None}, site={"budget": poor, "output_noise": noise})[0]
+    out = said(path, capsys)
+    assert "ok    account of the table: 0 runs spent epsilon 0, 0.00100 left" in out
+    assert "FAIL  account: site site-0 in job" in out and "would exceed a budget" in out
+
+
 def budget(tmp_path):
     return {"epsilon": 10.0, "large_delta": True, "ledger": str(tmp_path / "account" / "budget.sqlite")}

@@ -82,7 +82,7 @@ def test_curves_are_centred_by_public_numbers(clf: Any) -> None:
 def test_the_page_has_a_panel_for_every_column(clf: Any, tmp_path: Path) -> None:
     page = clf.plot()
     assert [axes.get_title() for axes in page.axes] == list(SCHEMA.names)
-    assert page._repr_png_().startswith(b"\x89PNG")
+    assert page._repr_png_()[0].startswith(b"\x89PNG")
     assert "epsilon = 3.00" in page.get_suptitle()
 
 

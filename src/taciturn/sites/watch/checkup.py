@@ -44,9 +44,12 @@ def _account(ready: PreparedSite, account: Account) -> list[Finding]:
         account.check_place()
         planned, seen = ready.planned(), account.seen()
         asked = question(ready.site, planned)
-        left = format_at_least(account.can_pay(planned, what_for(ready.site)))
     except TaciturnError as error:
         return [Finding(False, f"account: {error}")]
+    try:
+        left = format_at_least(account.can_pay(planned, what_for(ready.site)))
+    except TaciturnError as error:
+        return [Finding(True, seen.line()), Finding(False, f"account: {error}")]
     cost = f"epsilon {format_cost(asked.epsilon)} at delta {format_delta(asked.delta)}"
     rounds = "the one round costs" if asked.rounds == 1 else f"all {asked.rounds} rounds cost"
     new = "" if account.place.exists() else f"; a new account will be created at {account.place}"
