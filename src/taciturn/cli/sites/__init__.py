@@ -1,1 +1,1 @@
-"""`taciturn site ...`: commands that run one real site, make its keys, and start a network to try."""
+"""`taciturn site ...`: commands that run one real site, make its keys, and start a trial network."""

@@ -1,4 +1,4 @@
-"""Commands for the files of every party: a kit to begin with, keys and certificates, signed statements."""
+"""Commands that write or check the files of the sites and the relay: kits, keys, signed statements."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def keys(
         bool,
         typer.Option(
             "--self-signed",
-            help="Make a self-signed certificate, for a job that lists the keys of its sites.",
+            help="Make a self-signed certificate. Use it if the job file lists the keys of its sites.",
         ),
     ] = False,
     new_authority: Annotated[
         bool,
         typer.Option(
-            "--new-authority", help="With --throw-away: first create the test authority in the folder."
+            "--new-authority", help="With --throw-away: first create the test authority in that folder."
         ),
     ] = False,
 ) -> None:
@@ -230,7 +230,7 @@ def verify(
     facts = verify_statement(Path(str(statement)), trust)
     kind = "a rehearsal, not private" if facts["simulated"] else "a real run"
     counted = f"{len(facts['released'])} releases" if "released" in facts else f"{facts['rounds']} rounds"
-    if tried := facts.get("attempts"):  # a round may be released in several attempts
+    if tried := facts.get("attempts"):  # a new attempt, after a site drops out, may repeat a round
         counted = f"{facts['rounds']} releases in {len(tried)} attempts"
     counted = f"at least {counted}" if facts.get("at_least") is True else counted
     typer.echo(one_line(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}"))
@@ -249,7 +249,7 @@ def verify(
 
 
 def _authority(folder: Path, *, new: bool = False) -> Authority:
-    """The authority in a folder. A new one is created only if `new`: the folder's name may be mistyped."""
+    """Load the authority in a folder. Only if `new` is set, create one: the folder may be mistyped."""
     from ...sites.files.keys import Authority
 
     if new:

@@ -44,7 +44,7 @@ class JsonLines(logging.Formatter):
 
 
 class _CurrentStderr:
-    """Writes to the current standard error, which a progress bar replaces to print the log above the bar."""
+    """Look up `sys.stderr` at each write: a progress bar replaces it, to print the log above the bar."""
 
     def write(self, text: str) -> None:
         sys.stderr.write(text)
@@ -66,7 +66,7 @@ def log_to_stderr(form: str = "text", level: str = "info") -> None:
 
 @contextmanager
 def errors_logged(form: str) -> Iterator[None]:
-    """If the log is JSON, log the error that ends a command, and end with the exit code of the error."""
+    """If the log is JSON, write the error that ends a command to the log; the exit code stays the same."""
     try:
         yield
     except TaciturnError as error:
@@ -81,7 +81,7 @@ AGAIN = 0.2  # seconds between two calls of the handler
 
 
 class Terminated(KeyboardInterrupt):
-    """The exception for SIGTERM: the operator of the machine stops the site, which is not a failure."""
+    """Raised on SIGTERM, with which the operator of the machine stops the site. This is not a failure."""
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def until_stopped() -> Iterator[None]:
 
 
 def _leaves(stopped: BaseException) -> bool:
-    """Whether the exception already propagates, or the clean-up after it has raised another exception."""
+    """Whether `stopped` already propagates, or the clean-up after it has raised another exception."""
     error = sys.exception()
     while error is not None and error is not stopped:
         error = error.__context__

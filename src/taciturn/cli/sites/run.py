@@ -22,9 +22,9 @@ site = typer.Typer(
     name="site",
     help="""Run one site of a real network. Sites connect peer to peer, without a server.
 
-    To try a network on this machine: `taciturn site up`. For a real run, the organiser writes the job and
-    calls `kit`. Each site then calls `keys`, has its key signed (`sign`), and calls `check`, `approve` and
-    `run`.""",
+    To try a network on this machine, run `taciturn site up`. For a real run, the organiser writes the job
+    file and runs `kit`. Then the operator of each site runs `keys`, has the key signed (`sign`), and runs
+    `check`, `approve` and `run`.""",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -55,7 +55,7 @@ def init(
 def check(
     file: SiteFile,
     wait: Annotated[
-        float, typer.Option(help="Seconds to wait for neighbours; 0 skips the check of the neighbours.")
+        float, typer.Option(help="Seconds to wait for the neighbouring sites to answer; 0 skips this check.")
     ] = 5.0,
     log: Log = "text",
     level: Level = "info",
@@ -101,11 +101,11 @@ def approve(
     file: SiteFile,
     yes: Annotated[bool, typer.Option("--yes", help="Approve without asking.")] = False,
     refuse: Annotated[
-        bool, typer.Option("--refuse", help="Refuse the job, also after an earlier approval.")
+        bool, typer.Option("--refuse", help="Refuse the job, even if it was approved before.")
     ] = False,
     log: Annotated[
         bool,
-        typer.Option("--log", help="Only show the earlier approvals and refusals of jobs on this table."),
+        typer.Option("--log", help="Only show earlier approvals and refusals of jobs on this table."),
     ] = False,
 ) -> None:
     """Show what a job asks and costs; then approve or refuse it.
@@ -167,15 +167,15 @@ def run(
         bool,
         typer.Option(
             "--newest-state",
-            help="Confirm that the site's state folder, which was moved or restored, is the newest copy.",
+            help="After the state folder was moved or restored: confirm that it is the newest copy.",
         ),
     ] = False,
     personalise: Annotated[
         bool,
         typer.Option(
             "--personalise",
-            help="Also adapt the model to this site's rows, without noise, and write this own model. "
-            "Never share it.",
+            help="Also write a second model to the state folder, adapted to this site's rows without noise. "
+            "Never share this second model.",
         ),
     ] = False,
 ) -> None:
@@ -184,7 +184,7 @@ def run(
     If the site is stopped, the same command continues the run.
     """
     log_to_stderr(log, level)
-    with until_stopped(), errors_logged(log):  # a signal may come while libraries load
+    with until_stopped(), errors_logged(log):  # a signal may arrive while libraries load
         from ...core.progress import progress
         from ...sites.files.site import load_site
         from ...sites.rounds.driver import run_site
@@ -229,7 +229,7 @@ def finish(
 ) -> None:
     """End a run early, together with the other sites.
 
-    The run ends once the operators of all remaining sites have called this command. The result is the model
+    The run ends once the operators of all remaining sites have run this command. The result is the model
     of the last round that all remaining sites completed.
     """
     log_to_stderr(log, level)
@@ -260,7 +260,7 @@ def status(
     file: SiteFile,
     as_json: AsJson = False,
     page: Annotated[
-        bool, typer.Option("--page", help="Serve a live status page on 127.0.0.1 instead.")
+        bool, typer.Option("--page", help="Instead of printing, serve a live status page on 127.0.0.1.")
     ] = False,
     port: Annotated[int, typer.Option(help="The port of --page; 0 picks a free port.")] = 0,
 ) -> None:

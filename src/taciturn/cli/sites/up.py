@@ -71,8 +71,8 @@ def up(
 def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of job.toml and site.toml, planned for this number of rounds.
 
-    The planner fits the noise to the penalty in each round. If the noise stayed the same while the penalty
-    grew, the noise of late rounds would dominate the model.
+    The penalty, a setting that keeps a site's model close to its neighbours' models, grows from round to
+    round. The planner lets the noise fall at the same time, or the last rounds would be mostly noise.
     """
     from ...graph import Graph
     from ...planning.plan import plan

@@ -54,10 +54,10 @@ def make_network(
     job: Mapping[str, Any],
     site: Mapping[str, Any],
 ) -> list[Path]:
-    """Write job.toml, a throw-away authority and, per shard (X, y), a folder with site.toml, keys and data.
+    """Write job.toml, a throw-away authority, and for each (X, y) of `shards` the folder of a site.
 
-    `job` has further keys of job.toml, and `site` has further keys of every site.toml. If the job has a seed,
-    every site.toml allows a rehearsal. Returns the paths of the site.toml files.
+    A site's folder has site.toml, keys and rows. `job` gives the other keys of job.toml, and `site` those of
+    every site.toml. A job with a seed is allowed as a rehearsal. Returns the paths of the site.toml files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"site-{i}" for i in range(len(shards))]
@@ -101,7 +101,7 @@ def make_local(
 
 
 def generated_rows(rows: int, seed: int | None = None) -> tuple[Array, Array]:
-    """Generated rows of norm at most 1. A hyperplane separates the labels, except about one label in ten."""
+    """Generated rows of norm at most 1. A hyperplane separates the labels; about one in ten is wrong."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, FEATURES))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
@@ -116,7 +116,7 @@ def accuracy(coef: Array, rows: tuple[Array, Array]) -> float:
 
 @contextmanager
 def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Run one process per site, with log.txt beside its site.toml. The end of the block stops them all.
+    """Run one process per site, with log.txt beside its site.toml, and stop all of them after the block.
 
     Each process has one BLAS thread, because the processes already keep all cores busy.
     """
@@ -138,7 +138,7 @@ def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes
 def watch(
     paths: Sequence[Path], processes: Sequence[subprocess.Popen[bytes]], shown: Callable[[list[int]], None]
 ) -> list[Status]:
-    """Call `shown` with the completed rounds of all sites when they change, until all processes succeeded."""
+    """Call `shown` with each site's number of completed rounds at every change; return once all succeeded."""
     sites, last = [load_site(path) for path in paths], [-1] * len(paths)
     while True:
         ended = [process.poll() for process in processes]

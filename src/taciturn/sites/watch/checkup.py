@@ -1,6 +1,7 @@
-"""The check before a run: what the job costs, whether it is approved, and which neighbours answer.
+"""Parts of `taciturn site check`: what the job costs, whether it is approved, which neighbours answer.
 
-The check charges nothing.
+A table's account is the file that records what all jobs on the table have cost. The check charges nothing.
+A neighbour is a site to which the job gives this site a direct link.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from ..wire.refusals import Refusals
 from ..wire.zenoh_log import NAMELESS
 from .own import Finding
 
-STAY = 5.0  # the longest time, in seconds, to wait until the neighbours have reached this site too
-BETWEEN = 0.05  # seconds to wait for an event before this site looks at its links again
+STAY = 5.0  # seconds that this site stays at most, so that its neighbours can check it too
+BETWEEN = 0.05  # seconds to wait for an event before this site checks its links again
 
 
 def costs(ready: PreparedSite) -> list[Finding]:
@@ -63,7 +64,7 @@ def _account(ready: PreparedSite, account: Account) -> list[Finding]:
 
 
 def _rehearsal(ready: PreparedSite) -> list[Finding]:
-    """Findings about a job with a seed, which is never private: what the job would cost without the seed."""
+    """Findings about a job with a seed, which is never private: what it would cost without the seed."""
     seed = "the job has a seed: anyone can repeat its noise, so nothing is private and nothing is charged"
     rounds, forecast, budget = ready.run.rounds, ready.forecast(), ready.budget.epsilon
     at = format_delta(ready.budget.delta)
@@ -83,8 +84,8 @@ def neighbours(
 ) -> list[Finding]:
     """Check that every neighbour answers with its name, its key and the same job.
 
-    Two sites can check each other before either takes part in a run. No frame of a run is exchanged. `watch`
-    is entered before the site connects, to listen to Zenoh's own log.
+    Two sites can check each other before a run: they exchange no message of the run. `watch` returns a
+    context manager that listens to Zenoh's own log; it is entered before the site connects.
     """
     refusals = Refusals()
     with watch(refusals):
@@ -96,7 +97,7 @@ def neighbours(
 
 
 def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Finding]:
-    """Exchange the keys of envelopes with every neighbour, whose signed answer names its job.
+    """Exchange encryption keys with every neighbour. The signed answer of a neighbour names its job.
 
     A neighbour answers only while `taciturn site run` or `taciturn site check` is running there.
     """
@@ -118,20 +119,20 @@ def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Findi
 
         with Probes(site, absent, min(1.0, seconds / 2)) as probes:
             wait(seconds, lambda: links.met >= near)
-        wait(min(STAY, seconds), lambda: links.met <= links.answered)  # for this site's answers
+        wait(min(STAY, seconds), lambda: links.met <= links.answered)  # neighbours may still need an answer
         seen = Seen(links.connected(), refusals.counts(), probes.found)
         return [_met(ready, names[i], i not in links.met, seen) for i in sorted(near)]
 
 
 class Seen(NamedTuple):
-    """The connected neighbours, the refusals, and what a probe of each missing neighbour found."""
+    """The connected neighbours; refusals by sender and kind; the fault of each probed neighbour, or None."""
 
     connected: set[str]
     refused: dict[tuple[str, str], int]
     probed: dict[str, str | None]
 
     def kinds(self, sender: str) -> str:
-        """Why messages or connections of one sender were refused, one word for each kind of refusal."""
+        """Why messages or connections of one sender were refused: the kinds of refusals, as text."""
         return ", ".join(kind for who, kind in self.refused if who == sender)
 
 

@@ -1,7 +1,6 @@
-"""Metrics and health of a running site, which the process of the site serves to a monitoring system.
+"""The metrics and the health of a running site, which its process serves to a monitoring system over HTTP.
 
-The metrics have the text format of Prometheus. This file writes the format itself: a dozen numbers need no
-library.
+The metrics have the text format of Prometheus. No library is needed to write a dozen numbers.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def live(driver: SiteDriver) -> Live:
 
 
 def prometheus(status: Status, now: Live) -> str:
-    """The metrics in the text format of Prometheus. What was spent is rounded up, what is left down."""
+    """The metrics as text for Prometheus. Spent epsilon is rounded up, and remaining epsilon down."""
     lines: list[str] = []
     for name, kind, words, values in _families(status, now):
         lines += [f"# HELP taciturn_{name} {words}", f"# TYPE taciturn_{name} {kind}"]
@@ -106,7 +105,7 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
     waits = [({**me, "for": name}, seconds) for name, seconds in now.waits.items()]
     yield "waiting_seconds", "gauge", "Seconds that this site has waited for a frame of another site.", waits
     holds = [({**me, "by": name}, 1.0) for name in status.network.blockers]
-    yield "held_up", "gauge", "1 for each site that holds up this site, as its neighbours report.", holds
+    yield "held_up", "gauge", "1 for each site that delays this site, as neighbours report.", holds
     links = [({**me, "to": name}, float(up)) for name, up in now.links.items()]
     yield "link_up", "gauge", "1 if a neighbour, or the relay, is connected with its certificate.", links
     refused = [({**me, "from": who, "kind": kind}, float(n)) for (who, kind), n in now.refused.items()]
@@ -114,7 +113,7 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
 
 
 def health(status: Status, now: Live) -> Answer:
-    """Answer 200 while the site is healthy, and 503 once it has waited `SAY` seconds for another site."""
+    """Answer with code 200, or with 503 once this site has waited `SAY` seconds for another site."""
     facts = {
         "healthy": now.healthy,
         "round": status.completed,
@@ -129,7 +128,7 @@ def health(status: Status, now: Live) -> Answer:
 def watched(
     place: str | None, token_file: Path | None = None
 ) -> Callable[[SiteDriver], AbstractContextManager[None]] | None:
-    """The argument `show` of `run_site` that serves the site's pages at `place`; None if `place` is None."""
+    """Make the argument `show` of `run_site`, which serves the pages at `place`; None if `place` is None."""
     if place is None:
         return None
     token = None if token_file is None else read_token(token_file)

@@ -1,4 +1,4 @@
-"""Checks that need no network: the key, the certificate, the host and the rows of this site."""
+"""Parts of `taciturn site check` without a network: key, certificate, host name and rows of this site."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def keys(ready: PreparedSite) -> Iterator[Finding]:
 
 
 def _open_to_others(key: os.stat_result) -> bool:
-    """Whether users other than the user of this process can read the site's private key.
+    """Whether other users than the user of this process can read the site's private key.
 
-    A key that belongs to root may be readable for a group of this process: Kubernetes stores secrets so.
+    A key that belongs to root may be readable by a group of this process, as Kubernetes stores secrets.
     """
     lent = key.st_uid == 0 != os.geteuid() and key.st_gid in {os.getegid(), *os.getgroups()}
     return bool(key.st_mode & (0o037 if lent else 0o077))
@@ -79,7 +79,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 
 def _dates(ready: PreparedSite) -> Finding:
-    """Whether the certificate, or that of its authority, is still valid in `patience` seconds."""
+    """Check that the certificates of the site and its authority stay valid for `patience` seconds."""
     ends = ready.trust.ends(ready.identity.certificate)
     left = ends - datetime.datetime.now(datetime.UTC)
     patience = ready.site.file.patience
@@ -94,7 +94,7 @@ def _dates(ready: PreparedSite) -> Finding:
 
 
 def _uses(site: Site, certificate: x509.Certificate) -> Iterator[Finding]:
-    """Findings if the certificate does not allow outgoing or incoming connections that this site needs."""
+    """Findings if the certificate lacks a purpose that this site needs, or the host name where it listens."""
     listens, calls = site.job.site(site.name).endpoint, site.dials()
     allowed = _extension(certificate, x509.ExtendedKeyUsage)
     wanted = [("clientAuth", ExtendedKeyUsageOID.CLIENT_AUTH, "outgoing", bool(calls))]
@@ -123,7 +123,7 @@ def _extension(certificate: x509.Certificate, kind: type[Extension]) -> Extensio
 
 
 def place(site: Site) -> Iterator[Finding]:
-    """A finding if other machines cannot reach this site under the host name where it listens."""
+    """A finding if the host name where this site listens is unknown, or leads only to this machine."""
     listens = site.listens()
     if listens is None:
         return
@@ -154,7 +154,7 @@ def _literal(host: str) -> bool:
 
 
 def rows(site: Site) -> Iterator[Finding]:
-    """Findings about rows, labels and cells that cannot be used. Only the owner of the rows may see them."""
+    """Findings about unusable rows, labels and cells. Only the owner of the rows may see these findings."""
     job = site.job
     if job.kind == TRAIN:
         yield from _training_rows(site)

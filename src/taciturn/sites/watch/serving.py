@@ -19,7 +19,7 @@ from ...core.errors import SiteError, TaciturnError, WrongFiles
 LOOPBACK = "127.0.0.1"
 HTML, TEXT, JSON = "text/html", "text/plain", "application/json"
 _PLACE = re.compile(r"(localhost|[\d.]+):(\d{1,5})|unix:(.+)")
-_LEAST_TOKEN = 32  # characters: too many to be guessed
+_LEAST_TOKEN = 32  # characters; a token of this length cannot be guessed
 _PATIENCE = 5.0  # seconds within which a request must arrive
 
 
@@ -100,7 +100,7 @@ def serving(pages: Pages, place: str, folder: Path = Path(), token: str | None =
 
 
 def _open_socket(pages: Pages, path: Path, token: str | None) -> _UnixServer:
-    """Open a Unix socket that only its owner can use, in place of one that a killed process left behind."""
+    """Open a Unix socket that only this user can use; replace a socket that a killed process left behind."""
     if path.is_socket():
         path.unlink()
     before = os.umask(0o177)
@@ -118,7 +118,7 @@ def _handler(pages: Pages, *, local: bool, token: str | None) -> type[BaseHTTPRe
 
         def do_GET(self) -> None:
             host = self.headers.get("Host", "").rsplit(":", 1)[0]
-            if local and not _is_loopback(host):  # against DNS rebinding
+            if local and not _is_loopback(host):  # prevents DNS rebinding
                 self._send(Answer(403, TEXT, "this page is only for this machine\n"))
             elif not self._allowed():
                 self._send(Answer(401, TEXT, "the header Authorization: Bearer TOKEN is missing or wrong\n"))

@@ -36,7 +36,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Status:
-    """The status of a site during its job, or after it."""
+    """The status of a site during or after its job. `released` counts its charged releases of all rounds."""
 
     site: str
     job: str
@@ -56,7 +56,7 @@ class Status:
 
     @property
     def left(self) -> float:
-        """What is left in the account for another job; for a rehearsal, what is left of its budget."""
+        """The epsilon that the account has left for another job; for a rehearsal, the rest of its budget."""
         return max(0.0, self.budget - self.epsilon) if self.account is None else self.account.left
 
     @property
@@ -65,7 +65,7 @@ class Status:
         return holds_while(self.colluding, self.epsilon_against[-1]) if self.epsilon_against else ""
 
     def to_json(self) -> str:
-        """As one line of JSON."""
+        """The status as one line of JSON."""
         return json.dumps(asdict(self) | {"left": self.left})
 
     @property
@@ -97,7 +97,7 @@ class Status:
         return f"{format_at_least(self.left)} left of {format_given(self.budget)}; a rehearsal has no account"
 
     def further(self) -> list[str]:
-        """What is reported about other sites, and which sites hold up the run, as lines of text."""
+        """What neighbours report about other sites, and which sites hold up the run, as lines of text."""
         near = {self.site, *(neighbour.name for neighbour in self.neighbours)}
         waits = [
             f"  {entry.name}: {stage_of(entry.round, self.rounds)}, waits for {', '.join(entry.waits_for)}"
@@ -183,14 +183,14 @@ def _completed(db: sqlite3.Connection) -> int:
 
 
 def stage_of(t: int, rounds: int) -> str:
-    """The stage of a site that works on round t, as text. The start is before round 1."""
+    """The stage of a site that works on round t, as text. At the start, before round 1, the sites connect."""
     if t < 1:
         return "at the start"
     return f"in round {t}" if t <= rounds else "at the end"
 
 
 def _current(network: NetworkSeen, own: str, completed: int, finished: bool) -> NetworkSeen:
-    """`network`, or no reports if this site has finished or has advanced since the reports were written."""
+    """`network`, emptied if this site has finished, or has completed a round since the reports in it."""
     mine = network.of(own)
     stale = mine is None or 0 < mine.round <= completed
     return NetworkSeen() if finished or stale else network
@@ -231,7 +231,7 @@ def pages(read: Callable[[], Status]) -> Pages:
 
 
 def page(status: Status) -> str:
-    """A page that reloads itself: the sites that hold up the run, this site, its neighbours, and the rest."""
+    """A page that reloads itself. First come the sites that hold up the run, then this site, then others."""
     near = {neighbour.name: neighbour for neighbour in status.neighbours}
     seen = (entry.name for entry in status.network.sites)
     names = list(dict.fromkeys([*status.network.blockers, status.site, *near, *seen]))
