@@ -228,6 +228,8 @@ def test_error_names_the_wrong_setting() -> None:
         ({"max_rounds": 0}, "`max_rounds` must be at least 1"),
         ({"rounds": 2, "max_rounds": 2}, "`rounds` and `max_rounds` exclude each other"),
         ({"epsilon": 1e-9, "regularization": 1e-6}, "out of reach"),
+        ({"epsilon": 1e308}, r"`epsilon` must be between 1e-20 and 1e\+100; got 1e\+308"),
+        ({"epsilon": 1e-308}, r"`epsilon` must be between 1e-20 and 1e\+100; got 1e-308"),
         ({"unit": "family"}, "`unit` must be one of"),
         ({"unit": "person", "noise": "norm"}, "needs Gaussian noise; got 'norm'"),
         ({"unit": "person", "delta": 0.0}, "needs Gaussian noise; got 'best' and 0"),

@@ -7,6 +7,7 @@ except the size of the noise. It compares them on the proxy: public rows in plac
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -32,6 +33,7 @@ from .calibration import EpsilonBudget
 from .shapes import RunShape
 
 _DELTA = 1e-5  # the delta of the certificate if the requested delta is 0
+_LEAST, _MOST = 1e-20, 1e100  # the planner computes within floats for an epsilon between these numbers
 PENALTY = "penalty"
 """The only method that a request may give by name."""
 _DEFAULTS = {"noise": "'best'", "C": "'auto'", "regularization": "'auto'"}
@@ -85,6 +87,9 @@ class PlanRequest:
             raise ParameterError(
                 f"`rounds` and `max_rounds` exclude each other; got {self.rounds} and {self.max_rounds}."
             )
+        for epsilon in self.budget.epsilon:
+            if epsilon != math.inf and not _LEAST <= epsilon <= _MOST:  # inf asks for a run without privacy
+                raise ParameterError(f"`epsilon` must be between {_LEAST:g} and {_MOST:g}; got {epsilon:g}.")
         checks.choice("unit", self.unit, UNITS)
         if not (self.whiten is None or isinstance(self.whiten, bool)):
             raise ParameterError(f"`whiten` must be True, False or None; got {self.whiten!r}.")
