@@ -1,4 +1,4 @@
-"""The command line: parse options, call the library, print. Importing the file of a command adds it."""
+"""The command line. Each module has one or a few commands; importing it adds them to `taciturn`."""
 
 from importlib import import_module
 

@@ -1,6 +1,7 @@
-"""The command `taciturn`, with one subcommand for each task. `ExitCode` in core/errors.py has the exit codes.
+"""The command `taciturn`: its general options, and a function that runs one command.
 
-A subcommand imports what it needs when it is called, so that `taciturn --help` answers at once.
+The other modules of this package add the subcommands. A subcommand imports other packages only when it is
+called, so that `taciturn --help` answers at once. `ExitCode` in core/errors.py lists the exit codes.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ app = typer.Typer(
 
     A site is a party with its own records, such as a hospital. The sites add random noise to what they
     exchange, so that the result reveals little about any one record (differential privacy). A job file says
-    what the sites compute, and at which privacy cost (epsilon, delta). A certificate states the cost of a
-    run; anyone can recompute it.
+    what the sites compute, and how much it may cost in privacy (epsilon, delta). A certificate states the
+    cost of a run, and anyone can check its numbers.
 
     To begin: `taciturn demo`, or `taciturn init FOLDER`.""",
     no_args_is_help=True,
@@ -56,12 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command. An error is printed as one line on stderr; with --debug, a traceback is printed."""
+    """Run one command and return its exit code. An error is printed as one line, or raised with --debug."""
     debug = "--debug" in arguments
-    rest = [argument for argument in arguments if argument != "--debug"]  # --debug may be anywhere
+    rest = [argument for argument in arguments if argument != "--debug"]  # users may write it anywhere
     try:
         command = _commands(*app.registered_commands)
-        command(rest, prog_name="taciturn")  # ends in SystemExit, 2 for wrong usage
+        command(rest, prog_name="taciturn")  # always raises SystemExit; its code is 2 after wrong usage
     except SystemExit as end:
         if end.code == ExitCode.INTERRUPTED:  # typer's exit code for a Ctrl-C that no command caught
             print("taciturn: stopped.", file=sys.stderr)
@@ -79,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
 
 @lru_cache(maxsize=1)
 def _commands(*registered: object) -> Any:
-    """The parser of all commands. It is built only once, although a process may run many commands."""
+    """The parser of all commands. The cache keeps it for processes that run many commands, such as tests."""
     return typer.main.get_command(app)
 
 

@@ -1,4 +1,4 @@
-"""`taciturn budget show ledger.sqlite`: show the cost of all runs on the same records, and the rest."""
+"""`taciturn budget show budget.sqlite`: list the runs that share a privacy budget, and what is left of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(
     file: Annotated[Path, typer.Argument(help="The budget file, such as budget.sqlite.")],
     as_json: AsJson = False,
 ) -> None:
-    """Verify a budget file, and show its runs and what is left."""
+    """Verify a budget file, and show its runs and the rest of the budget."""
     from ..core.formatting import format_at_least, format_cost, format_given
     from ..privacy.ledger.budget import Budget, describe_run
 

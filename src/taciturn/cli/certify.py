@@ -27,27 +27,27 @@ def certify(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="A file to verify instead, as with `taciturn verify`. "
-            "With a file, --delta is the only setting that you may give."
+            help="A file to verify, as with `taciturn verify`. With a file, --delta is the only setting that "
+            "you may give."
         ),
     ] = None,
     method: Annotated[
         Literal["penalty", "dual", "primal", "masked"] | None,
         typer.Option(
-            help="Where the sites add noise. masked: to sums in which masks hide each site's part; "
-            "the others perturb ADMM. By default: penalty."
+            help="Where the sites add noise. penalty (the default), dual, primal: in the steps of ADMM. "
+            "masked: to sums over all sites, in which masks hide each site's part."
         ),
     ] = None,
     noise: Annotated[
         Literal["norm", "gaussian", "none"] | None,
-        typer.Option(help="The noise: with density exp(-rate * norm), Gaussian, or none."),
+        typer.Option(help="The noise: norm (density exp(-rate * norm)), gaussian, or none."),
     ] = None,
     C: Annotated[float | None, typer.Option("--C", help="The weight of the loss.")] = None,
     samples: Annotated[
         int | None, typer.Option(help="The number of records at the site. For masked: at each site.")
     ] = None,
     degree: Annotated[
-        int | None, typer.Option(help="The number of neighbours, with which the site exchanges messages.")
+        int | None, typer.Option(help="The number of sites with which the site exchanges messages.")
     ] = None,
     penalty: Annotated[float | None, typer.Option(help="The penalty eta of ADMM in round 1.")] = None,
     penalty_ratio: Annotated[float | None, typer.Option(help="eta grows by this factor each round.")] = None,
@@ -60,14 +60,14 @@ def certify(
     dimension: Annotated[int | None, typer.Option(help="The number of coefficients.")] = None,
     rounds: Annotated[int | None, typer.Option(help="The number of rounds.")] = None,
     delta: Annotated[
-        float | None, typer.Option(help="The delta at which epsilon is stated; 1e-5 by default.")
+        float | None, typer.Option(help="The delta of the certificate; 1e-5 by default.")
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="For masked: the budget epsilon, which determines the noise.")
     ] = None,
     colluding: Annotated[
         int | None,
-        typer.Option(min=0, help="For masked: how many other sites may collude (share what they know)."),
+        typer.Option(min=0, help="For masked: how many other sites may work with an attacker."),
     ] = None,
     dual_step: Annotated[
         float | None, typer.Option(help="The dual step theta of ADMM; --penalty by default.")
@@ -78,22 +78,23 @@ def certify(
     ] = None,
     sites: Annotated[int | None, typer.Option(help="The number of sites; degree + 1 by default.")] = None,
     outputs: Annotated[
-        int | None, typer.Option(help="The number of models in one run: K for one-vs-rest with K classes.")
+        int | None,
+        typer.Option(help="How many models are trained at once: K for one-vs-rest with K classes."),
     ] = None,
     tol: Annotated[
         float | None,
         typer.Option(
-            help="The solver's tolerance: the largest distance from the exact minimiser; 0 by default."
+            help="The largest distance of the solver's result from the exact minimiser; 0 by default."
         ),
     ] = None,
     output_rate: Annotated[
         float | None,
         typer.Option(
-            help="The rate of additional norm noise on each sent result, which hides the solver's error."
+            help="Add a second norm noise, with this rate, to each sent result. It hides the solver's error."
         ),
     ] = None,
     output_std: Annotated[
-        float | None, typer.Option(help="The same, for Gaussian noise: its standard deviation.")
+        float | None, typer.Option(help="As --output-rate: Gaussian noise with this standard deviation.")
     ] = None,
     out: Out = None,
     registry: Registry = None,
@@ -102,13 +103,13 @@ def certify(
 ) -> None:
     """Compute the privacy cost of a run from its settings.
 
-    Nothing is run. To check an existing run, use `taciturn verify`.
+    The command only computes; it starts no run. To check an existing run, use `taciturn verify`.
 
     `--method masked` needs --sites, --samples (of each site), --dimension, --epsilon and --colluding. The
-    other methods need --noise, --C, --samples, --degree, --penalty, --dimension and --rounds, and --rate or
-    --std for the noise.
+    other methods need --noise, --C, --samples, --degree, --penalty, --dimension and --rounds. Norm noise also
+    needs --rate, and Gaussian noise needs --std.
 
-    The printed numbers are rounded; the certificate (--out) has all digits.
+    The command prints rounded numbers; the certificate that --out writes has all digits.
     """
     given = {name: context.params[name] for name in context.params if name not in _WRITTEN}
     given = {name: value for name, value in given.items() if value is not None}
@@ -197,7 +198,7 @@ def _masked(given: dict[str, Any]) -> Certificate:
 
 
 def _perturbed(given: dict[str, Any]) -> Certificate:
-    """The certificate of one site. The cost of a site does not depend on the schedules of the other sites."""
+    """The certificate of one site of an ADMM run. Its cost does not depend on the other sites' schedules."""
     from ..methods.admm.prepared import PreparedADMM
     from ..methods.base import Network
     from ..privacy.marks import PLANNED

@@ -15,7 +15,7 @@ from .options import AsJson
 def show(
     name: Annotated[Literal["adult", "credit", "support"], typer.Argument(help="The name of the data set.")],
     offline: Annotated[
-        bool, typer.Option("--offline", help="Do not download files; use only files on this machine.")
+        bool, typer.Option("--offline", help="Use only files that are already on this machine.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

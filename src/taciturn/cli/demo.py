@@ -23,14 +23,14 @@ def demo(
     ] = Path("taciturn-demo"),
     data: Annotated[
         Literal["auto", "adult", "breast-cancer"],
-        typer.Option(help="The data set. auto: adult if it can be found or downloaded, else breast-cancer."),
+        typer.Option(help="The data set. auto takes adult, or breast-cancer if adult is not available."),
     ] = "auto",
 ) -> None:
     """Compare ways to train one model across five sites.
 
-    The rows are from a public data set. The ways are: without privacy; each site alone; with noise that
-    protects a site even if all other sites collude (share what they know); and with less noise, which
-    protects a site if no two other sites collude.
+    The rows are from a public data set. The command trains without privacy; then at each site alone; then
+    with noise that protects a site even if all other sites work with an attacker; and then with less noise,
+    which protects a site if at most one other site works with an attacker.
     """
     from ..core.progress import progress
     from ..paper.demo.comparison import compare, count_choices
@@ -68,7 +68,7 @@ def _row(choice: Choice) -> list[str]:
 
 
 def _write(task: Task, choices: list[Choice], stated: Certificate, out: Path) -> dict[str, Path]:
-    """Write the picture of all choices, and the report and the certificate of one; return the paths."""
+    """Write the picture of all choices, and the report and certificate `stated` of one; return the paths."""
     from ..paper.demo.comparison import draw
     from ..report import Illustration, KeyNumber, from_certificates, write
 

@@ -1,4 +1,4 @@
-"""What several commands use: options, losses by name, usage errors, and tables."""
+"""Options and functions that several commands use: --json, losses by name, usage errors, tables and texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_loss(name: str | None) -> losses.Loss:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn a ParameterError into a usage error (exit code 2), because the value came from an option."""
+    """Turn a ParameterError into a usage error (exit code 2); the wrong value came from an option."""
     try:
         yield
     except ParameterError as error:
@@ -36,7 +36,7 @@ def usage_errors() -> Iterator[None]:
 def show_table(
     title: str, rows: Iterable[Sequence[str]], columns: Sequence[str] = (), *, left: Sequence[str] = ()
 ) -> None:
-    """Print a table. Columns in `left` are left-aligned. Without `columns` the table has no header."""
+    """Print a table. `columns` are the headers, if any; the columns named in `left` are left-aligned."""
     from rich.console import Console
     from rich.table import Table
 
@@ -49,7 +49,7 @@ def show_table(
 
 
 def say(text: str, **options: Any) -> None:
-    """Print a text on the terminal, wrapped at the terminal's width, without markup."""
+    """Print a text and wrap its lines at the width of the terminal. Square brackets are not markup."""
     from rich.console import Console
 
     Console(highlight=False).print(text, markup=False, **options)

@@ -45,7 +45,7 @@ def plan(
     ] = "complete",
     colluding: Annotated[
         int | None,
-        typer.Option(min=0, help="How many other sites may collude (share what they know); all by default."),
+        typer.Option(min=0, help="How many other sites may work with an attacker; all of them by default."),
     ] = None,
     C: Annotated[
         float | None, typer.Option("--C", help="The weight of the loss; by default the planner chooses it.")
@@ -61,7 +61,7 @@ def plan(
     ] = None,
     noise: Annotated[
         Literal["best", "gaussian", "norm"],
-        typer.Option(help="The noise: best, Gaussian, or with density exp(-rate * norm)."),
+        typer.Option(help="Gaussian noise, norm noise (density exp(-rate * norm)), or the better of both."),
     ] = "best",
     loss: Annotated[LossName, typer.Option(help="The loss.")] = "logistic",
     unit: Annotated[
@@ -69,27 +69,27 @@ def plan(
         typer.Option(help="What the guarantee protects: one record, or all records of one person."),
     ] = "record",
     outputs: Annotated[
-        int, typer.Option(min=1, help="The number of models in one run: K for one-vs-rest with K classes.")
+        int, typer.Option(min=1, help="How many models to train at once: K for one-vs-rest with K classes.")
     ] = 1,
     whiten: Annotated[
         bool | None,
         typer.Option(
             "--whiten/--no-whiten",
-            help="Whether to first estimate the second moments of all rows, with noise, and then train in "
-            "coordinates in which the rows vary equally; by default the planner decides.",
+            help="First estimate the second moments of all rows, with noise; then train in coordinates in "
+            "which the rows vary equally in all directions. By default, the planner decides.",
         ),
     ] = None,
     schema: Annotated[
         Path | None,
         typer.Option(
-            help="A JSON file with the public ranges and categories of the columns, from which the planner "
-            "generates synthetic rows for trial runs."
+            help="A JSON file with the public ranges and categories of the columns. The planner generates "
+            "the synthetic rows for its trial runs from this file."
         ),
     ] = None,
     effort: Annotated[
         Literal["quick", "full"] | None,
         typer.Option(
-            help="quick uses only a formula; full, the default, also makes trial runs on synthetic rows."
+            help="quick uses only a formula. full (the default) also makes trial runs on synthetic rows."
         ),
     ] = None,
     seed: Annotated[
@@ -98,15 +98,15 @@ def plan(
     toml: Annotated[
         Path | None,
         typer.Option(
-            help="Write the plan to this folder as files to start from: train.toml and owner.toml for "
-            "`taciturn train`; job.toml and one file per site for `taciturn site`."
+            help="Write the plan to this folder, as files that you then complete: train.toml and owner.toml "
+            "for `taciturn train`; job.toml and one file per site for `taciturn site`."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Choose a method, rounds and noise for a privacy budget.
 
-    The planner reads no private rows. It uses only the numbers in the options.
+    The planner reads no private rows. It uses only the options of this command.
     """
     from .. import Graph
     from ..planning.plan import plan as make_plan

@@ -1,4 +1,8 @@
-"""`taciturn verify`: check that the numbers of a certificate or of a run follow from the stated facts."""
+"""`taciturn verify`: recompute the numbers of a certificate, and check that the files of a run agree.
+
+A certificate states the facts of a run, and the privacy cost that follows from these facts. A ledger is the
+file in which a run records the cost of each round before the round starts.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ def verify(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="For a ledger: the delta at which epsilon is stated; by default the delta of its budget."
+            help="For a ledger: the delta of the computed certificate; by default, the delta of the budget."
         ),
     ] = None,
     authority: Annotated[
@@ -51,11 +55,14 @@ def verify(
     """Verify a certificate, a ledger or the folder of a run.
 
     For a certificate, the command recomputes every number from the facts that the certificate states. For a
-    ledger (the file that records what a run has spent), it computes a certificate, also after an interrupted
-    run. In the folder of a run, it checks that model, certificate, ledger and trace (what the sites released
-    in each round) agree. A file that a site signed, a statement or a proof, needs --authority.
+    ledger (the file that records the cost of each round), it computes the certificate, even if the run was
+    interrupted. In the folder of a run, it checks that model, certificate, ledger and trace (the values that
+    the sites released in each round) agree.
 
-    The printed numbers are rounded; the certificate (--out) has all digits.
+    If a site signed the file, give --authority. Such a file is a statement (what a run cost) or a proof (that
+    a site contradicted itself).
+
+    The command prints rounded numbers; the certificate that --out writes has all digits.
     """
     if file.name.startswith(_SIGNED) and file.suffix == ".json":
         _verify_signed(file, authority, delta=delta, out=out, registry=registry, card=card)
@@ -104,7 +111,7 @@ def _read(file: Path, delta: float | None) -> tuple[Certificate, list[str]]:
 
 
 def _certify_ledger(file: Path, delta: float | None) -> Certificate:
-    """Certify a ledger at the given delta, or else at the largest delta of the sites' budgets, or at 1e-5."""
+    """The certificate of a ledger; `delta` is the given one, or the largest of its budgets, or 1e-5."""
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.ledger.disk import SqliteLedger
     from ..sites.rounds.store import is_site_file, read_ledger
@@ -133,7 +140,7 @@ def report(
     card: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the requested files and print the costs. `file` is the verified file, if there is one."""
+    """Write the requested files and print the costs. `file` is the file that was verified, or None."""
     wanted = {"--out": out, "--registry": registry, "--card": card}
     for option, path in wanted.items():
         check_folder(option, path)
@@ -150,7 +157,7 @@ def report(
 
 
 def rounded(value: float) -> float | None:
-    """A cost, rounded as in all texts; None for an infinite cost."""
+    """A finite cost, rounded up as in all texts; None if the cost is infinite."""
     from ..core.formatting import format_cost
 
     return float(format_cost(value)) if math.isfinite(value) else None
@@ -210,7 +217,7 @@ def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
 def _documents(
     certificate: Certificate, file: Path | None, registry: Path | None, card: Path | None
 ) -> dict[str, str]:
-    """The text of each requested document. If the folder has a model.json, it gives the label and columns."""
+    """The text of each requested document. Label and columns come from model.json, if the folder has it."""
     if registry is None and card is None:
         return {}
     from ..report.card import model_card

@@ -1,6 +1,7 @@
-"""Job: a task for several sites, with the keys that `taciturn train` and `taciturn site` have in common.
+"""Job: the content of a job file, which states a task for several sites and its privacy budget.
 
-Everything in a job is public. Where the rows are is in a file of their owner, not in the job.
+`taciturn train` and `taciturn site` share the keys in this module; each adds keys of its own. Everything in a
+job is public. The owner of the rows states in another file where the rows are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ FORMAT = 2
 TRAIN, SEVERAL = "train", "several"
 Kind = Literal["train", "describe", "evaluate", "survival", "correlations", "glm", "program", "several"]
 KINDS: tuple[str, ...] = get_args(Kind)
-"""The kinds of jobs. All except "train" are questions; "several" lists its questions in `[[questions]]`."""
+"""The kinds of jobs. "train" learns a model; the others ask one question, or "several" in `[[questions]]`."""
 OLDER: dict[Any, dict[str, Any]] = {"taciturn-training/1": {}, "taciturn-job/1": {"intercept": False}}
 """Older formats that are still read, each with its own defaults for keys that a file leaves out."""
 
@@ -44,7 +45,7 @@ _OF_MODELS = (
     "whiten",
 )
 _FIXED = {"rounds": 1, "C": 1.0, "regularization": 1.0, "intercept": False}
-"""Values that a job of questions has for the keys of a model; the sums decide the real number of rounds."""
+"""A job of questions has these values for the keys of a model; its questions fix the number of rounds."""
 
 Text = Annotated[str, Field(min_length=1)]
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class JobSite(Facts):
 class Label(Facts):
     """The column to learn.
 
-    classes : the public list of the classes; a row whose label is not in the list becomes a row of zeros.
+    classes : the public list of the classes. If a label is not in the list, its row becomes zeros.
     positive : instead of `classes`: the label of the positive class; all other labels are the negative class.
     scale : for a regression: the size of a typical value, which is a public number.
     """
@@ -88,7 +89,7 @@ class Label(Facts):
 
 
 class MapFacts(Facts):
-    """`[encoding]`: map the numeric columns to curves and surfaces; see `taciturn.data.FeatureMap`.
+    """`[encoding]`: represent the numeric columns by curves and surfaces; see `taciturn.data.FeatureMap`.
 
     curves : the number of knots of each numeric column's curve.
     surfaces : the number of random cosines, which represent interactions. "auto" computes either number
@@ -104,26 +105,27 @@ class MapFacts(Facts):
 class Job(Facts):
     """A task for several sites, and its privacy budget.
 
-    kind : "train" learns a model. Every other kind asks a question, whose keys are in a table with the name
-        of the kind, such as `[describe]`. "several" has a list of `[[questions]]`, each with its own `kind`;
-        the questions share one budget.
+    kind : "train" learns a model. "several" asks a list of `[[questions]]`, which share one budget; each
+        question has its own `kind`. Every other kind asks one question. The keys of this question are in a
+        table with the name of the kind, such as `[describe]`.
     epsilon, delta : the largest cost of the whole run for any single record, or person.
     large_delta : allows a delta above 1 / (number of records or persons).
-    colluding : how many of the other sites may collude; by default all of them.
+    colluding : how many of the other sites may work together with an attacker; by default all of them.
     unit : what the guarantee protects: one "record", or one "person".
     person : for unit = "person": the column with the person's id. All rows of a person must be at one site.
-    method : "penalty": each site protects its rows by its own noise. "masked": the sites add up masked sums,
+    method : "penalty": each site protects its rows by its own noise. "masked": the sites send masked sums,
         and only the totals are visible. Questions, and jobs with `colluding`, are always masked.
-    whiten : for "penalty" in a network: the first rounds release noisy moments of the rows, at a cost of mu =
-        `whiten`; the later rounds use coordinates that these moments whiten. Masked jobs choose the cost of
-        their moments themselves.
+    whiten : for "penalty" in a network: the first rounds release noisy second moments of the rows, at a cost
+        of mu = `whiten` (Gaussian differential privacy). In the coordinates of the later rounds, the rows
+        vary equally in all directions. Masked jobs choose the cost of their moments themselves.
     schema, label : the public facts about the tables, and the column to learn.
     intercept : whether the model has a constant term; the bound on the norm of a row includes this term.
-    missing : what becomes zero if a value is missing: the whole "row", or only the value's "field";
-        "indicator" also marks the field as missing. The default is "row"; with `encoding`, it is "indicator".
-    encoding : curves and surfaces of the numeric columns; without it, each column has a linear effect.
+    missing : what becomes zero if a value is missing: the whole "row", or only the value's "field".
+        "indicator" is "field" with a mark that the value is missing. The default is "row", or "indicator"
+        with `encoding`.
+    encoding : curves and surfaces of the numeric columns. Without it, each column has a linear effect.
     graph, links : which sites are linked: the name of a family of graphs, or a list of pairs of site names.
-    seed : makes the noise reproducible, for rehearsals; all results are marked `simulated`.
+    seed : makes the noise reproducible, for trials; all results are then marked `simulated`.
     """
 
     format: Literal[2]
@@ -153,12 +155,12 @@ class Job(Facts):
     sites: Annotated[tuple[JobSite, ...], LISTED] = Field(min_length=1, max_length=65535)
 
     elsewhere: ClassVar[Mapping[str, str]] = {}
-    """The keys of the job format that this reader refuses, each with the reason in the error message."""
+    """The keys that this kind of job file must not have, each with the end of its error message."""
 
     @model_validator(mode="before")
     @classmethod
     def _read_older(cls, entries: Any) -> Any:
-        """Convert earlier formats, set keys that follow from other keys, and refuse keys in `elsewhere`."""
+        """Convert earlier formats, refuse the keys in `elsewhere`, and set keys that follow from others."""
         if not isinstance(entries, Mapping):
             return entries
         found = dict(entries)
@@ -205,7 +207,7 @@ class Job(Facts):
         return self
 
     def _check_training(self) -> None:
-        """Check a job that learns a model: the keys of its method, and that no key lacks another."""
+        """Check a job that learns a model: keys that its method does not use, and keys that need another."""
         if self.questions:
             raise ValueError("`questions` belong to kind 'several'")
         given = [key for key in self.model_fields_set if getattr(self, key) is not None]
@@ -252,7 +254,7 @@ class Job(Facts):
 
     @property
     def simulated(self) -> bool:
-        """Whether the job has a seed, so that anyone can reproduce its noise."""
+        """Whether the job has a seed; anyone can then reproduce its noise."""
         return self.seed is not None
 
     def linked(self, names: Sequence[str]) -> Graph:
@@ -274,7 +276,7 @@ class Job(Facts):
 
 
 def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a job, with a list of its questions. A key that only models have is refused."""
+    """The keys of a job that asks questions, with its questions as a list; refuses keys of models."""
     kind = entries["kind"]
     for key in _OF_MODELS:
         if key in entries:
@@ -290,7 +292,7 @@ def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keys(entries: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Every key of a job, with the number 0; a key of a site is `sites.KEY`, with the number of the site."""
+    """Every key of a job with the number 0, and every key of a site as `sites.KEY` with the site's number."""
     yield from ((key, 0) for key in entries)
     sites = entries.get("sites")
     for k, site in enumerate(sites if isinstance(sites, list) else []):

@@ -1,4 +1,4 @@
-"""Read the rows of a job's tables, and encode them by public facts. No error message quotes a row."""
+"""Read the tables of a job, and make the encoder of their rows from public facts. No error quotes a row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TableFile:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the path of the file, or of the address of the database: all jobs on it have the same."""
+        """A hash of the file's path or the database's address, which is the same for all jobs on these rows."""
         return (
             digest(["file", str(self.path.resolve())])
             if isinstance(self.path, Path)
@@ -43,7 +43,7 @@ class TableFile:
         )
 
     def read(self, needed: Sequence[str], numbers: Sequence[str] = ()) -> Columns:
-        """Read the `needed` columns, and raise if one is missing. CSV `numbers` become floats."""
+        """Read the columns `needed`; raises if one is missing. In CSV, columns in `numbers` become floats."""
         from ..data.tables.table_files import check_columns, read_table
 
         if isinstance(self.path, Path):
@@ -60,7 +60,7 @@ class TableFile:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JobTables:
-    """The concatenated tables of some sites: the columns, and the site and person of every row."""
+    """The tables of some sites, one after another: the columns, and the site and person of every row."""
 
     columns: dict[str, Any]
     site: NDArray[np.str_]
@@ -80,7 +80,7 @@ def read_tables(
 ) -> JobTables:
     """Read the columns `names` of the sites' tables, and check each site's number of rows or persons.
 
-    numbers : the columns that are needed as numbers, not as text.
+    numbers : the columns to read as numbers instead of text.
     """
     columns: dict[str, Any] = {name: [] for name in names}
     sites: list[str] = []
@@ -103,7 +103,7 @@ def read_tables(
 
 
 def check_samples(job: Job, site: JobSite, found: int, path: Path | TableQuery) -> None:
-    """Raise if the job states a number of rows, or persons, that differs from the number `found`."""
+    """Raise if the number of rows or persons that the job states for the site differs from `found`."""
     if site.samples not in (None, found):
         what = "rows" if job.person is None else "persons"
         where = "file has" if isinstance(path, Path) else "query returns"
@@ -114,7 +114,7 @@ def check_samples(job: Job, site: JobSite, found: int, path: Path | TableQuery) 
 
 
 def read_labels(label: Label, values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The targets (numbers, or indices of the classes; 0 if unknown), and which of them are known."""
+    """(targets, known): a number or the index of a class for each row, 0 if unknown; and which are known."""
     from ..data.tables.column_parsing import parse_column
 
     found = parse_column(label_type(label), values)
@@ -145,8 +145,8 @@ def _person_ids(values: Any, path: Path | TableQuery, column: str) -> NDArray[np
 def make_encoder(job: Job, *, intercept: bool = False, units: int | None = None) -> BoundedEncoder:
     """The encoder that turns a record of the job into a row of norm at most 1.
 
-    `units` is the number of records, or persons, of all sites together. It is used if the job does not state
-    the `samples` of every site.
+    units : the number of records, or persons, of all sites together. It is used if the job does not state the
+        `samples` of every site.
     """
     from ..data.tables.encoder import BoundedEncoder
 
@@ -159,7 +159,7 @@ def make_encoder(job: Job, *, intercept: bool = False, units: int | None = None)
 
 
 def chosen_map(job: Job, units: int | None) -> tuple[int, int]:
-    """The numbers (curves, surfaces) of `[encoding]`; "auto" is computed from public numbers only."""
+    """The numbers (curves, surfaces) of `[encoding]`. Public numbers replace "auto"; see `make_encoder`."""
     from ..data.features.blind_choice import schema_map
 
     told = [site.samples for site in job.sites]
@@ -187,8 +187,9 @@ def encoding_facts(encoder: BoundedEncoder) -> dict[str, Any]:
 def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArray[Any]]:
     """Read the arrays `names` of an .npz file, as floats.
 
-    With `kinds`, the arrays are not converted: each must be one-dimensional and of one of these NumPy kinds.
-    Arrays of objects are refused, because they can only be read by unpickling.
+    kinds : read the arrays without conversion; each must be one-dimensional and of one of these NumPy kinds.
+
+    Arrays of objects are refused, because reading them would unpickle data.
     """
     from ..data.tables.table_files import unchanged
 

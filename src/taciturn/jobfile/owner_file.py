@@ -1,7 +1,7 @@
-"""owner.toml: where the rows of a job are, the format of their files, and the budget that pays for the job.
+"""owner.toml: where the rows of a job are, the format of their files, and the privacy budget of the rows.
 
-The file is in the folder of the job. It is for a job that `taciturn train` runs on one machine; the author of
-the file owns the tables of all sites. In a network, each site has its own site.toml instead.
+The owner of the rows writes this file, and puts it in the folder of the job. It is for jobs that run on one
+machine, with `taciturn train` or `taciturn ask`. In a network, each site has a site.toml instead.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CsvFacts(Facts):
 class DatabaseFacts(Facts):
     """Rows in a database: `database = { url = "postgresql+psycopg://user@host/db", query = "SELECT ..." }`.
 
-    Only the owner ever sees the URL and the query.
+    The URL and the query are private to the owner, so `repr` leaves them out.
     """
 
     url: Text = Field(repr=False)
@@ -67,7 +67,7 @@ class SharedBudget(Facts):
     delta: float | None = Field(default=None, ge=0, lt=1)
 
     def open(self, folder: Path) -> Budget:
-        """The budget in the file, whose path is relative to the folder of the job."""
+        """Open the budget. The path `ledger` of its file is relative to `folder`, the folder of the job."""
         from ..privacy.ledger.budget import Budget
 
         return Budget(folder / self.ledger, self.epsilon, self.delta)
@@ -101,11 +101,11 @@ def _as_table(entry: Any) -> Any:
 class OwnerFile(Facts):
     """The keys of owner.toml.
 
-    rows : for the name of each site, the path of its file, or a table such as
+    rows : one key for each site, with the path of the site's file, or a table such as
         `{ data = "south.csv", csv = { separator = ";" } }` or
         `{ database = { url = "...", query = "SELECT ..." } }`.
-    csv : the format of the CSV files of all sites that have no `csv` of their own in `rows`.
-    budget : the budget that pays for each run on these rows. The whole run is charged before it starts; see
+    csv : the format of the CSV files; for one site, `csv` in `rows` replaces it.
+    budget : the budget that all runs on these rows share. Each run is charged before it starts; see
         `taciturn.Budget`.
     """
 
@@ -115,7 +115,7 @@ class OwnerFile(Facts):
 
 
 def read_owner(job: Path, names: list[Any]) -> OwnerFile:
-    """Read owner.toml in the folder of `job`; it must say where the rows of each site in `names` are."""
+    """Read owner.toml in the folder of the file `job`. It must give the rows of every site in `names`."""
     path = job.parent / OWNER
     if not path.exists():
         lines = ", ".join(f'{name} = "{name}.csv"' for name in names)

@@ -1,4 +1,4 @@
-"""Readers and writers of schedules, losses and noises in TOML, for every kind of file that contains them."""
+"""Read and write schedules, losses and noises as TOML values, for every kind of file that has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read TOML files into checked models, and write TOML. Errors name the line of a mistake in the file."""
+"""Read TOML files into pydantic models, and write TOML. An error names the line of the mistake.
+
+The path of a key is the tuple of the keys and list indices that lead to it, such as ("sites", 0, "name").
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from ..core.errors import ExitCode, ParameterError, SiteError, WrongFiles
 from ..core.toml import complaint, read_toml
 
 LONGEST = 2**20  # characters; an error about a longer file does not name the line
-_TEXT_LINES = 200  # a line may be up to 200 lines behind the beginning of a text of several lines
+_TEXT_LINES = 200  # the longest multi-line text, in lines, whose lines can still be found
 
 Model = TypeVar("Model", bound=BaseModel)
 Given = ParamSpec("Given")
@@ -26,7 +29,7 @@ Made = TypeVar("Made")
 
 
 def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Make `read` raise `WrongFiles`, not a general error: no retry helps until a file is corrected."""
+    """Make `read` raise `WrongFiles` instead of a general error: only a corrected file helps, not a retry."""
 
     @wraps(read)
     def reading(*args: Given.args, **options: Given.kwargs) -> Made:
@@ -45,13 +48,13 @@ def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
 
 
 def read_file(path: Path, model: type[Model], *, more: Mapping[str, Any] | None = None) -> Model:
-    """Read the file as `model`. `more` adds or replaces keys. An error names the file, line and key."""
+    """Read the file into `model`. `more` adds or replaces keys. An error names the file, line and key."""
     text, entries = read_toml(path)
     return check_entries(path, model, entries | dict(more or {}), text)
 
 
 def check_entries(path: Path, model: type[Model], entries: dict[str, Any], text: str = "") -> Model:
-    """Turn `entries`, which were read from `path`, into `model`; `text` is the content of the file."""
+    """Make a `model` from `entries`. `path` and `text` are the file and its content, for error messages."""
     try:
         return model.model_validate(entries)
     except ValidationError as error:
@@ -68,9 +71,10 @@ def check_entries(path: Path, model: type[Model], entries: dict[str, Any], text:
 
 
 def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) -> tuple[str | int, ...]:
-    """The part of a mistake's path that only the message states, because the message begins with a key.
+    """The rest of the path of a wrong key, if the message begins with the key in backquotes, else ().
 
-    In a schema, the message begins with the name of a field, and the path needs the number of that field.
+    path : the first part of the path, as pydantic reports it. For ("schema",), the message begins with the
+        name of a field, and the result has the index of the field instead.
     """
     if not message.startswith("`"):
         return ()
@@ -87,7 +91,7 @@ def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) 
 
 
 def write_toml(entries: Mapping[str, Any]) -> str:
-    """`entries` as TOML: one line per key, with inline tables."""
+    """`entries` as TOML: one line per key, with nested tables inside braces."""
     return "".join(f"{key} = {_value(value)}\n" for key, value in entries.items() if value is not None)
 
 
@@ -108,9 +112,10 @@ KeyPath = tuple[str | int, ...]
 
 
 def line_of(text: str, path: KeyPath) -> int | None:
-    """The number of the line (the first is 1) with the key at `path`, or with the innermost table around it.
+    """The number of the line that has the key at `path`; line 1 is the first.
 
-    None if the text, which must be valid TOML, has neither.
+    If the key is missing, the result is the line of the innermost table on the path, or None if there is no
+    such table. The text must be valid TOML.
 
     >>> line_of('a = 1\\n[[sites]]\\nname = "x"\\n', ("sites", 0, "data"))
     2
@@ -132,7 +137,7 @@ def _has(value: Any, path: KeyPath) -> bool:
 
 
 def _read_start(lines: list[str]) -> dict[str, Any]:
-    """The entries of the first lines of a file, up to the last line that does not end inside a long text."""
+    """The entries of the first lines of a file, without a multi-line text that does not end in `lines`."""
     for end in range(len(lines), max(0, len(lines) - _TEXT_LINES), -1):
         for close in ("", "]", "]]"):  # the last line may end inside a list, or inside a list in a list
             with suppress(tomllib.TOMLDecodeError):

@@ -20,7 +20,7 @@ _TEXTS = ("job.toml", "owner.toml", "README.md")
 def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to write to.")]) -> None:
     """Write an example job to try.
 
-    The folder gets tables of made-up patients, a job file, and a README with the next steps.
+    The command writes tables of made-up patients, a job file, and a README with the next steps.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParameterError(f"`folder` must be a new or empty folder; {folder} is not.")
@@ -35,8 +35,10 @@ def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to w
 
 
 def _write_patients(path: Path, rows: int, seed: int, *, label: bool) -> None:
-    """Write a table of made-up patients. Old patients, smokers, and patients with many visits are readmitted
-    more often than others."""
+    """Write a table of made-up patients.
+
+    Old patients, smokers, and patients with many visits are readmitted more often than others.
+    """
     import numpy as np
 
     draw = np.random.default_rng(seed)

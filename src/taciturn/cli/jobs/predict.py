@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @app.command("predict")
 @site.command("predict")
 def predict(
-    model: Annotated[Path, typer.Argument(help="The model.json of `taciturn train` or of a site.")],
+    model: Annotated[Path, typer.Argument(help="The file model.json that `taciturn train` or a site wrote.")],
     table: Annotated[
-        Path, typer.Argument(help="The records: .csv, .parquet, or an .npz file with an array X.")
+        Path, typer.Argument(help="The file with the records: .csv, .parquet, or .npz with an array X.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Write the result to this CSV file; by default it is printed.")
+        Path | None, typer.Option(help="The CSV file for the result; by default, the command prints it.")
     ] = None,
     separator: Annotated[str, typer.Option(help="The separator between the cells of a CSV table.")] = ",",
     decimal: Annotated[str, typer.Option(help="The decimal sign of a CSV table: . or ,")] = ".",
@@ -34,9 +34,9 @@ def predict(
 ) -> None:
     """Predict a class or a number for each record of a table.
 
-    The result is a CSV table. A class comes with its probability or score. The column `unreadable` names the
-    columns in which the record has no value, an unreadable value or an undeclared category. A record that the
-    model cannot use gets no prediction.
+    The result is a CSV table. With each class, it has the probability or the score of the class. The column
+    `unreadable` names the columns in which the record has no value, an unreadable value or an undeclared
+    category. A record that the model cannot use gets no prediction.
     """
     from ...core.files import check_folder
     from ...estimators.model_file import read_model

@@ -24,24 +24,24 @@ _Kept = Annotated[Path | None, typer.Option("--certificate", help="Write the cer
 
 @app.command("evaluate")
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="The model.json of `taciturn train` or of a site.")],
-    job: Annotated[Path, typer.Argument(help="A job file; it names the sites and the label.")],
+    model: Annotated[Path, typer.Argument(help="The file model.json that `taciturn train` or a site wrote.")],
+    job: Annotated[Path, typer.Argument(help="A job file, which names the sites and the label.")],
     epsilon: _Epsilon = 0.5,
     bins: Annotated[
-        int, typer.Option(help="The even number of bins in which the predicted scores are counted.")
+        int, typer.Option(help="The number of bins of the histogram of predicted scores; must be even.")
     ] = 20,
     public: Annotated[
         bool,
-        typer.Option("--public", help="Declare that no private row was used to make the model."),
+        typer.Option("--public", help="Declare that the model was made without these private rows."),
     ] = False,
     certificate: _Kept = None,
     as_json: AsJson = False,
 ) -> None:
     """Score a classifier on private tables, with noise.
 
-    The score consists of accuracy, confusion matrix, AUC and calibration. Its cost comes in addition to the
-    cost of training. The keys delta, colluding and person of the job file, and the budget in owner.toml,
-    apply.
+    The score consists of accuracy, confusion matrix, AUC and calibration. Its privacy cost adds to the cost
+    of training. The command uses the keys delta, colluding and person of the job file, and the budget in
+    owner.toml if there is one.
     """
     from ...jobs.statistics import evaluate_job
 
@@ -67,7 +67,7 @@ def evaluate(
 
 @app.command("ask")
 def ask(
-    job: Annotated[Path, typer.Argument(help="A job file with questions, of any kind except 'train'.")],
+    job: Annotated[Path, typer.Argument(help="A job file that asks questions: its kind is not 'train'.")],
     out: Annotated[
         Path | None,
         typer.Option(help="A new or empty folder for the answers; `answers` in the job's folder by default."),
@@ -76,9 +76,9 @@ def ask(
 ) -> None:
     """Answer the questions of a job within one privacy budget.
 
-    A job of kind describe, evaluate, survival, correlations, glm or program asks one question; a job of kind
-    several asks a list of questions. The command writes each answer as text, HTML, CSV and, for most kinds, a
-    picture. One certificate covers all answers.
+    The key `kind` of the job says what to ask: describe, evaluate, survival, correlations, glm or program
+    (one question), or several (a list of questions). The command writes each answer as text, HTML, CSV and,
+    for most kinds, a picture. One certificate covers all answers.
     """
     from ...jobs.statistics import ask_job
 
@@ -97,7 +97,7 @@ def ask(
 def describe(
     context: typer.Context,
     job: Annotated[
-        Path, typer.Argument(help="A job file; it names the sites, the columns and their ranges.")
+        Path, typer.Argument(help="A job file, which names the sites, the columns and their ranges.")
     ],
     epsilon: _Epsilon = 0.5,
     bins: Annotated[int, typer.Option(help="The number of bins of each histogram.")] = 20,
@@ -106,9 +106,9 @@ def describe(
 ) -> None:
     """Describe the columns of private tables, with noise.
 
-    The result has the mean, the quantiles and the histogram of each number, and the share of each category.
-    Use it to adjust the ranges in the schema before you train. The keys delta, colluding and person of the
-    job file, and the budget in owner.toml, apply.
+    The result has the mean, the quantiles and the histogram of each numeric column, and the share of each
+    category. It helps you to adjust the ranges in the job's schema before you train. The command uses the
+    keys delta, colluding and person of the job file, and the budget in owner.toml if there is one.
     """
     from ...jobs.statistics import describe_job
     from ...jobs.training_job import kind_in
@@ -135,7 +135,10 @@ def describe(
 
 
 def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
-    """Write the certificate to the file `kept`, if given. Print the facts as JSON, or else the statement."""
+    """Print `facts` as JSON, or the certificate's statement if `facts` is None.
+
+    kept : the file to write the certificate to, if there is one.
+    """
     from ...core.canonical import plain
 
     stated = found.certificate

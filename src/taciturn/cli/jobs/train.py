@@ -23,8 +23,8 @@ def check(
     """Check the tables of a job before you train.
 
     The command shows which values do not fit the schema (the columns, ranges and categories that the job file
-    declares), and says whether there are enough rows. It does not train, spend or write anything. The output
-    is for the owner of the rows only: its counts are computed without noise, so do not share them.
+    declares), and whether there are enough rows. It trains no model, spends no privacy budget and writes no
+    file. Do not share the output: its counts are computed without noise.
     """
     from ...core.errors import ParameterError
     from ...jobs.statistics import check_tables
@@ -54,23 +54,25 @@ def train(
     ] = False,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Start again after an interrupted run; the costs of both runs add up."),
+        typer.Option(
+            "--again", help="Start a new run after an interrupted run. The costs of both runs add up."
+        ),
     ] = False,
     personalise: Annotated[
         bool,
         typer.Option(
             "--personalise",
-            help="Also adapt the model to the rows of each site, without noise, and write this own model "
-            "beside the site's table. Never share it.",
+            help="Also make a model for each site: the joint model, adapted to the site's rows without "
+            "noise. The command writes it beside the site's table. Never share it.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Train one model across sites within a privacy budget.
 
-    The command checks everything before it spends anything. It records the cost of each round in a file, the
-    ledger, before the round starts, so that a crash never hides a cost. It does not show the loss and the
-    accuracy on the training records, because no noise protects these numbers.
+    The command checks the job and its files before it spends any privacy budget. Before each round starts, it
+    records the cost of the round in a file (the ledger), so that a crash never hides a cost. It does not show
+    the loss and the accuracy on the training records, because no noise protects these numbers.
     """
     from ...jobs.train_job import prepare_job
 

@@ -38,7 +38,7 @@ def attack(
     """Measure how well an attacker reconstructs one record of a site.
 
     The attacker knows all other records of the site, and sees every vector that the sites send. The attack is
-    from the paper (Zhang, Khalili and Liu, ICML 2018). The rows are generated.
+    from the paper (Zhang, Khalili and Liu, ICML 2018). The command uses synthetic rows.
     """
     from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
     from ...auditing.attack import run_attack
@@ -82,7 +82,7 @@ def audit(
     runs: Annotated[
         int,
         typer.Option(
-            min=100, help="For each case: the runs on each of two data sets that differ in one record."
+            min=100, help="The number of runs on each of the two data sets, for every tested method."
         ),
     ] = 50_000,
     confidence: Annotated[
@@ -94,7 +94,7 @@ def audit(
         ),
     ] = 1 - 1e-6,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="A seed makes the audit reproducible; by default there is none.")
+        int | None, typer.Option(min=0, help="A seed makes the audit reproducible. By default there is none.")
     ] = None,
     as_json: AsJson = False,
     table: Annotated[bool, typer.Option("--table", help="Print the result as a Markdown table.")] = False,
@@ -102,8 +102,8 @@ def audit(
     """Measure lower bounds on epsilon in many worst-case runs.
 
     For several methods, the command runs the code of a real site on two data sets that differ in one record.
-    How well the outputs can be told apart gives a lower bound on epsilon. The exit code is 1 if a measured
-    lower bound is above the certified upper bound, or another check fails.
+    The better one can tell the outputs apart, the larger is the lower bound on epsilon. The exit code is 1 if
+    a measured lower bound is above the certified upper bound, or if another check fails.
     """
     from ...auditing.audit import audit as run_audit
 

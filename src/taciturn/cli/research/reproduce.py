@@ -24,7 +24,7 @@ def reproduce(
     figures: Annotated[
         list[str],
         typer.Argument(
-            help="fig1a, fig1b, fig2, fig3, fig4, attack, budget, all, or the path of a TOML file."
+            help="The figures: fig1a, fig1b, fig2, fig3, fig4, attack, budget, all, or paths of TOML files."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder for pictures, tables and reports.")],
@@ -35,7 +35,7 @@ def reproduce(
         str, typer.Option(help="Where the sites run: local (this process), ray (a Ray cluster), or auto.")
     ] = "local",
     seed: Annotated[int | None, typer.Option(help="A seed that replaces the seed of each figure.")] = None,
-    docs: Annotated[Path | None, typer.Option(help="Also update paper.md and img/ in this folder.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Also write paper.md and img/ to this folder.")] = None,
 ) -> None:
     """Reproduce figures of the paper.
 
@@ -119,7 +119,7 @@ def sweep(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A TOML file with settings, and a table [axes] with the values of each varied setting.",
+            help="A TOML file with the settings of the runs. Its table [axes] lists the values to combine.",
             exists=True,
             dir_okay=False,
         ),
