@@ -1,10 +1,11 @@
-"""A soak test: real sites under kills, halts, rollbacks, lost or copied states, cut links and crowds.
+"""A soak test: real sites under kills, halts, rollbacks, lost or copied states, and cut links.
 
     python -m tools.soak --minutes 10 --seed 1 --out build/soak.json
 
 It makes many short runs, one after the other, with real processes and mutual TLS on loopback. Runs with a
 seed must end with the bytes of an undisturbed run. In runs with real noise, states are also restored, deleted
-and copied; they must end with one model and true statements. Without masks no round may be charged twice.
+and copied; these runs must end with one model and valid signed statements. Without masks, no round may be
+charged twice.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from taciturn.sites.rounds.results import verify_statement  # noqa: E402
 from taciturn.sites.trial.rehearsal import free_ports  # noqa: E402
 from taciturn.sites.wire.trust import load_trust  # noqa: E402
 
-PATIENT = {"patience": 60.0}  # how long to wait for sites that left: a third of LONGEST
+PATIENT = {"patience": 60.0}  # seconds to wait for a silent site: a third of LONGEST
 REAL = PATIENT | {"output_noise": {"kind": "gaussian", "std": 1e-3}}
 RICH = PATIENT | {
     "budget": {"epsilon": 50.0, "colluding": 1}
-}  # a site that lost its state pays for a further run
+}  # enough budget for a site that lost its state and pays for another run
 LONGEST = 180.0  # seconds for one run
 SETTLE = 30.0  # seconds in which a site that cannot continue must stop
 
@@ -157,12 +158,12 @@ class Scene:
             return
         self.stopped["state lost"] += self._ends(i) == ExitCode.STATE_LOST
         self.running[i].kill()
-        shutil.rmtree(state, ignore_errors=True)  # the site continues with the right folder
+        shutil.rmtree(state, ignore_errors=True)  # the site continues with its newest state
         today.rename(state)
         self.start(i)
 
     def copy(self, i: int) -> None:
-        """Run a copy of the site's folder, as if on another machine."""
+        """Run a second process on a copy of the site's folder, as if on another machine."""
         if not self.sites[i].state.exists():
             return
         place = self.folder / f"copy-{self.events['copy']}" / self.sites[i].name
@@ -224,7 +225,7 @@ class Scene:
             proxy.close()
 
     def outcome(self) -> str:
-        """The result as text; raises if contradicting frames went unnoticed, or if the bytes differ."""
+        """The result as text. Raises if a site failed, a round was charged twice, or the results differ."""
         codes = [entry.process.exitcode for entry in self.running]
         rounds = {site.name: charged_rounds(site) for site in self.sites}
         twice = [name for name, found in rounds.items() if len(found) > len(set(found))]
@@ -255,7 +256,7 @@ EVENTS: dict[str, int] = {
     "copy": 2,
     "dead_certificate": 2,
 }
-ONLY_REAL = ("keep", "restored", "rob", "copy")  # a rehearsal has no account, so it has no high-water mark
+ONLY_REAL = ("keep", "restored", "rob", "copy")  # a run with a seed has no account to detect these events
 KINDS = ("penalty seeded", "penalty real", "masked seeded", "masked real")
 
 
@@ -280,12 +281,12 @@ def soak_once(scene: Scene) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--events", type=int, default=200, help="the least number of events")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sites", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--minutes", type=float, default=10.0, help="run for at least this many minutes")
+    parser.add_argument("--events", type=int, default=200, help="run until at least this many events")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the events")
+    parser.add_argument("--sites", type=int, default=5, help="number of sites in a run")
+    parser.add_argument("--rounds", type=int, default=40, help="number of rounds in a run")
+    parser.add_argument("--out", type=Path, help="write the counts to this JSON file")
     given = parser.parse_args()
     rng, begun = random.Random(given.seed), time.monotonic()
     events, stopped, outcomes, runs = Counter[str](), Counter[str](), Counter[str](), 0

@@ -20,7 +20,7 @@ from .world import World
 def simulate(
     seed: int, sites: int | None = None, method: str | None = None, *, trace: bool = False
 ) -> tuple[World, list[str]]:
-    """Simulate one run; return it with the invariants that it broke."""
+    """Simulate one run, and return it with a line for each broken invariant."""
     world = World(draw_plan(seed, sites, method), [] if trace else None)
     draw_faults(world)
     plant_liars(world)
@@ -34,13 +34,14 @@ def simulate(
 
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m tools.simulation")
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sites", type=int, default=None, help="2 to 20; drawn from the seed by default")
-    parser.add_argument("--method", choices=("masked", "penalty"), default=None)
-    parser.add_argument("--minutes", type=float, default=None, help="stop after this many minutes at most")
-    parser.add_argument("--replay", type=int, default=None, help="print the trace of one seed")
+    about = "Simulate runs under random faults, and check every invariant after each run."
+    parser = argparse.ArgumentParser(prog="python -m tools.simulation", description=about)
+    parser.add_argument("--runs", type=int, default=1000, help="number of runs; each has its own seed")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first run; the next run adds 1")
+    parser.add_argument("--sites", type=int, default=None, help="number of sites, 2 to 20; drawn by default")
+    parser.add_argument("--method", choices=("masked", "penalty"), default=None, help="drawn by default")
+    parser.add_argument("--minutes", type=float, default=None, help="begin no run after this many minutes")
+    parser.add_argument("--replay", type=int, default=None, help="run this one seed, and print its trace")
     told = parser.parse_args()
     if told.replay is not None:
         world, broken = simulate(told.replay, told.sites, told.method, trace=True)

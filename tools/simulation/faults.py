@@ -33,13 +33,13 @@ def draw_plan(seed: int, sites: int | None, method: str | None = None) -> Plan:
     links = ring if draw.random() < 0.2 else every
     most = colluding
     liars = draw.sample(range(n), draw.randint(0, min(most, 2))) if draw.random() < 0.4 else []
-    if draw.random() < 0.05:  # more colluders than planned: the certificate's other figures hold
+    if draw.random() < 0.05:  # more liars than planned; the certificate has figures for this case too
         liars = draw.sample(range(n), min(n - 1, colluding + 1))
     return Plan(seed, n, colluding, draw.choice((2, 3, 3, 4)), quorum, links, frozenset(liars), chosen)
 
 
 def draw_faults(world: World, most: int = 4) -> None:
-    """Draw faults for this run: often none, sometimes several at once."""
+    """Draw lost and delayed frames, an early end, and up to `most` faults for this run."""
     draw = random.Random(f"faults {world.plan.seed}")
     _weather(world, draw)
     _early_end(world, random.Random(f"finish early {world.plan.seed}"))
@@ -74,7 +74,7 @@ def _weather(world: World, draw: random.Random) -> None:
 
 
 def _early_end(world: World, draw: random.Random) -> None:
-    """In a few runs, the operators end the run early, each at another moment; some sites have vanished."""
+    """In a few runs, all operators end the run early, at different times, without sites that vanished."""
     if draw.random() >= 0.05:
         return
     begin, sites = _when(draw), range(world.plan.sites)
@@ -120,7 +120,7 @@ def restore(world: World, draw: random.Random) -> None:
     """Restore the state from a backup: alone, with the account, or with the machine's memory."""
     site, what = _site(world, draw), draw.choice(("state", "state", "state and account", "image", "image"))
     early, late = sorted((_when(draw), _when(draw)))
-    late = early + 0.3 * draw.random() if draw.random() < 0.5 else late  # within a round or two
+    late = early + 0.3 * draw.random() if draw.random() < 0.5 else late  # often only a round or two later
     rebooted = draw.random() < 0.5
 
     def back() -> None:
@@ -209,7 +209,7 @@ def _vanish(world: World, site: MemorySite, at: float) -> None:
 
 @_kind
 def be_away(world: World, draw: random.Random) -> None:
-    """A site starts late; or it leaves, and returns after the other sites stopped waiting for it."""
+    """A site starts late; or it leaves, and returns after other sites may have continued without it."""
     site, begin = _site(world, draw), draw.choice((0.0, _when(draw)))
 
     def back() -> None:

@@ -1,10 +1,12 @@
 """Invariants of everything that left a site. They must hold whatever happened.
 
+A life of a site is one run of its process. A pad is a random vector that hides a message.
+
 pads        no pad covers two messages of one site
-once        without masks, a site sends one message for each round
+once        without masks, a site sends at most one message for each round
 keys        no key and no salt is on a disk
 ledger      every round that left a site is charged in its ledgers
-idle        an account is charged only if its site committed to a message
+idle        an owner's account is charged only if the site committed to a message
 epsilon     the epsilon recomputed from the transcript is at most the epsilon of the certificate, for any
             number of colluders; and the certificate's epsilon is at most the planned one
 model       all honest sites that finish have the same result, and keep it
@@ -15,9 +17,9 @@ end         if no more sites than allowed are lost and no site lies, all other s
 
 Exceptions, with their reasons:
 
-image       a site cannot detect a restored machine image (memory and account): its figures are 'at least'
-account     without masks, a state that is restored together with its account may repeat rounds: 'at least'
-unmet       a rolled-back site learns from the others which messages left it; until then its account counts
+image       a site cannot detect a restored machine image (memory and account): its figures are lower bounds
+account     without masks, a site restored together with its account may repeat rounds: also lower bounds
+unmet       a rolled-back site learns from others which messages left it; before, only its account is checked
 lie         a lying site can stop a run. A site that runs twice can do so too, because it signs twice. If more
             than `colluding` sites do this, two groups may end with two models: the quorum assumes `colluding`
 """
@@ -63,7 +65,7 @@ _ROUNDING = 1 + 1e-6
 
 @dataclass
 class Observer:
-    """Sees everything that leaves honest sites or is stored by them; knows every pad and every value."""
+    """Sees everything that honest sites send or store; knows every pad and every value."""
 
     world: World
     pads_of: dict[bytes, list[bytes]] = field(default_factory=dict)
@@ -78,7 +80,7 @@ class Observer:
     values: dict[tuple[int, int], dict[int, set[bytes]]] = field(default_factory=dict)
     totals: list[tuple[int, int, tuple[int, ...], int, bytes]] = field(default_factory=list)
     secrets: dict[int, set[bytes]] = field(default_factory=lambda: defaultdict(set))
-    met: dict[int, int] = field(default_factory=dict)  # site -> the life in which it met others, or left
+    met: dict[int, int] = field(default_factory=dict)  # site -> its last life with an attempt or a result
 
     def mask(self, own: int, y: bytes, keys: Any, scope: bytes, commits: Any) -> bytes:
         """`pads.mask`, which also records the pads that were used."""
@@ -104,7 +106,7 @@ class Observer:
                 self.covered[site.number, key].add(frame.payload)
 
     def left(self, number: int) -> set[tuple[int, int]]:
-        """The rounds that left a site. A commit does not count: it is only a salted hash."""
+        """The rounds of which a message left a site or, if it was never rolled back, a commit left it."""
         forgot = number in self.world.rolled_back
         return self.messages[number] | (set() if forgot else self.commits[number])
 
@@ -134,7 +136,7 @@ class Observer:
             self._look_at(site.number, effect.records["frames"] or b"")
 
     def _look_at(self, number: int, frames: bytes) -> None:
-        """Without masks: record the received vectors that are near the edge of the range as a whole."""
+        """Without masks: record the received vectors of which half the entries are near the clip."""
         for frame in (decode(data, largest=LARGEST) for data in unpack_frames(frames)):
             values = np.abs(np.frombuffer(split_message(frame.payload)[1], dtype="<f8"))
             far = np.median(values) >= EDGE * CLIP or not (values <= CLIP).all()
@@ -213,7 +215,10 @@ def _secrets(effect: Hold) -> Iterator[bytes]:
 
 
 def check_ledgers(world: World, observer: Observer) -> list[str]:
-    """If a site has a copy, both ledgers count. For a rolled-back site that met no site yet, its account."""
+    """Every round that left a site is in its ledger, or in the ledger of its copy.
+
+    A rolled-back site that has not met the others since then only needs a charged account.
+    """
     found = []
     masked = world.plan.method == "masked"  # without masks, a round leaves a site in one attempt at most
     for site in _honest(world):
@@ -232,7 +237,8 @@ def check_ledgers(world: World, observer: Observer) -> list[str]:
 
 
 def check_idle(world: World, observer: Observer) -> list[str]:
-    """No site pays for a run in which it made no commit, unless it states that it lost its memory."""
+    """No account is charged for a run without a commit of its site, unless the site states that it lost its
+    memory."""
     if len(world.plan.liars | _doubled(world)) > world.plan.colluding:
         return []
     known = observer.committed | world.rolled_back.keys() | world.copied
@@ -278,7 +284,7 @@ def _mu2(release: ChargedRelease, colluding: int) -> float:
 
 
 def check_models(world: World, observer: Observer) -> list[str]:
-    """All honest sites have one result. A site that runs twice may sign twice, so it counts as lying."""
+    """All honest sites have the same result. A site that runs twice may sign twice, so it counts as lying."""
     if len(world.plan.liars | _doubled(world)) > world.plan.colluding:
         return []
     results = {n: digests for n, digests in observer.results.items() if n not in world.plan.liars}

@@ -33,7 +33,7 @@ LIES: dict[str, Lie] = {}
 
 
 def _lie(*kinds: Kind) -> Callable[[Lie], Lie]:
-    """Register a lie. If `kinds` are given, it is about the liar's own frames of these kinds."""
+    """Register a lie. If `kinds` are given, it changes only the liar's own frames of these kinds."""
 
     def register(act: Lie) -> Lie:
         def told(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
@@ -59,7 +59,7 @@ class Liar:
         self.held: dict[tuple[int, int, bytes], list[tuple[SignedFrame, int]]] = {}
 
     def tell(self, data: bytes, to: int) -> list[bytes]:
-        """The frames that the liar sends to `to` instead of this frame."""
+        """The frames that the liar sends to the site `to` instead of this frame."""
         frame = decode(data, largest=LARGEST)
         self.heard.append(data)
         for lie in self.lies:
@@ -83,7 +83,7 @@ class Liar:
         self.world.scheduler.after(delay, lambda: network.tell(network.sites[to], later))
 
     def listen(self, data: bytes) -> None:
-        """Receive a frame of another site. The liar may sign it, or choose its own frame after it."""
+        """Receive a frame of another site. The liar may sign the same attempt, or adapt its own message."""
         try:
             frame = decode(data, largest=LARGEST)
         except FrameRefused:
@@ -173,7 +173,7 @@ def equivocate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
 
 @_lie(Kind.MESSAGE)
 def two_faced(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
-    """Send different messages of a round to different sites, and nothing else that would reveal it."""
+    """Send different messages of a round to different sites, and only those."""
     return None if to % 2 else [liar.sign(frame, flipped(frame.payload))]
 
 
@@ -207,7 +207,7 @@ def boast(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
 
 @_lie(Kind.HELLO)
 def forget(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
-    """Answer a site that lost its state, but omit its earlier charges."""
+    """State no earlier charges, although a site that lost its state may need them."""
     return [liar.sign(frame, replace(read_hello(frame.payload), past=()).pack())]
 
 
@@ -260,7 +260,7 @@ def rush(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
 
 @_lie(Kind.MESSAGE)
 def dictate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
-    """Hold the message back until all others have arrived, to make the sum what the liar wants."""
+    """Keep the message until all others have arrived; then `Liar.listen` sends one that sets the sum."""
     if liar.world.plan.method != "masked":
         return None
     liar.held.setdefault((frame.attempt, frame.t, frame.scope), []).append((frame, to))

@@ -1,8 +1,8 @@
 """Sites in one process, with a virtual clock, virtual disks and a virtual network, all from one seed.
 
 The seed determines everything: two worlds with the same seed are equal to the last bit. No real time passes.
-The content of a disk survives a kill. A power cut loses volatile memory, and writes that were not synced.
-Volatile memory survives a kill.
+If a process is killed, its disk and its volatile memory remain. A power cut also clears the volatile memory.
+In both cases, a write that was not synced may be lost.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Scheduler:
         self.at(self.now + delay, act)
 
     def run(self, until: float, done: Callable[[], bool] = lambda: False) -> None:
-        """Let time pass until `until`, or until `done`."""
+        """Let time pass until `until`, or until `done()` is true."""
         while self._queue and not done():
             time, _, act = self._queue[0]
             if time > until:
@@ -73,7 +73,7 @@ class VirtualDisk:
     """A site's disk, its volatile memory, and the account of its table.
 
     full : nothing more can be stored.   pays : whether the account pays for the run.
-    account_mark : the high-water mark of rounds without masks, kept with the account.
+    account : 1 once the run is charged.   account_mark : the last charged round without masks.
     """
 
     records: dict[str, bytes] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class VirtualDisk:
 
 @dataclass
 class MemorySite:
-    """One simulated process and its machine."""
+    """One simulated process and its machine. Every start and every end of the process increases `life`."""
 
     number: int
     make: Callable[[MemorySite], SiteProtocol]
@@ -121,7 +121,7 @@ class MemorySite:
 
 
 def exchange_key(asker: Envelopes, other: Envelopes) -> None:
-    """The asker requests the key of another process, which sends it if it accepts the asker's certificate."""
+    """The asker requests the key of another process, which sends it if it trusts the asker's certificate."""
     try:
         answer = other.answer(other.read(asker.request, asker.own))
         asker.learn(asker.read(answer or b"", other.own), other.own)
@@ -130,7 +130,10 @@ def exchange_key(asker: Envelopes, other: Envelopes) -> None:
 
 
 class Thief:
-    """A process with the old key of a site. It receives everything that is sent to that site."""
+    """A process with the revoked key of a site. It receives everything that is sent to that site.
+
+    read : called with the number of each site that sent an envelope which the thief can open.
+    """
 
     def __init__(self, envelopes: Envelopes, read: Callable[[int], None]) -> None:
         self.envelopes, self.read = envelopes, read
@@ -144,13 +147,13 @@ class Thief:
 class MemoryNetwork:
     """All sites of one run and their links, with hooks for faults.
 
-    delay : the time that a frame takes from one site to another; None loses the frame.
+    delay : the times that the copies of a frame take from one site to another; none if the frame is lost.
     watch : called with every frame that leaves a site, before a fault can change it.
-    twist : how a lying site changes its own frames.
-    finishing : for the number of a site whose operator ends the run early, the sites that are left out.
-    thieves : for the number of a site, the processes that receive its frames with a revoked key.
+    twist : returns the frames that a site really sends instead of a frame; a lying site changes them.
+    finishing : for each site that ends the run early, by number: the sites that it leaves out.
+    twins, thieves : for each site, by number: its copies, and processes with its revoked key.
 
-    Processes that have envelopes use them, and exchange keys when the first envelope of another one arrives.
+    A process that has envelopes encrypts with them. It requests a key when it cannot open an envelope.
     """
 
     def __init__(
@@ -182,7 +185,7 @@ class MemoryNetwork:
     def kill(self, site: MemorySite, *, power: bool = False) -> None:
         """Kill the process; with `power`, cut the power of its machine, which clears the volatile memory.
 
-        An unfinished transaction may or may not be on disk; both cases occur.
+        At random, an unfinished transaction is on disk or lost.
         """
         site.protocol = None
         site.life += 1

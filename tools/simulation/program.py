@@ -1,4 +1,4 @@
-"""A short program for simulated sites: a few sums, each at a point that depends on the earlier sums."""
+"""What simulated sites compute: a program of a few masked sums, or the paper's method on a few rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WalkState:
 
 @dataclass(frozen=True)
 class Walk:
-    """x += the mean of the clipped distances of all rows from x; each sum depends on earlier totals."""
+    """x += mean(clip(row - x)) / (1 + noise), over all rows. So each sum depends on the earlier totals."""
 
     noise: tuple[float, ...]
     loss: ClassVar[LossFacts] = LossFacts(PROGRAM, 1.0, 0.0)
@@ -86,7 +86,7 @@ class FreshStreams:
 
 @lru_cache(maxsize=256)
 def tables(sites: int, colluding: int, rounds: int) -> SumTables:
-    """The numbers of a run with all its sites."""
+    """The settings of a run in which all sites take part."""
     units, pairs = sites * ROWS, pair_graph(sites, colluding)
     plan = SumPlan(VECTORS, LENGTH, 2.0 / units, 0.0, 1.0, 1.0 / rounds, whole=True)
     sums = fix_sums([plan] * rounds, epsilon=EPSILON, delta=DELTA, pairs=pairs, colluding=colluding)

@@ -38,7 +38,7 @@ JOB = hashlib.sha256(b"a simulated job").digest()
 PATIENCE, GATHER, TICK = 4.0, 0.4, 0.25
 HEALED, LONGEST = 10.0, 60.0  # all temporary faults end at HEALED, and a run must end by LONGEST
 LOST = (Reason.BUDGET,)  # a site that stops for one of these reasons never comes back
-RESTARTS = (Reason.LEFT_ALONE, Reason.COPY, Reason.DISK)
+RESTARTS = (Reason.LEFT_ALONE, Reason.COPY, Reason.DISK)  # after these, the operator starts the site again
 TRIES = 1  # how often an operator restarts a site, after all temporary faults are over
 LARGEST = 2**16
 
@@ -128,12 +128,12 @@ class World:
     revoked: dict[int, frozenset[int]] = field(default_factory=dict)  # site -> the revocations that it knows
     rekeyed: set[int] = field(default_factory=set)
     sealed: bool = False  # whether frames travel in envelopes: in runs with revoked or expired keys
-    read: set[tuple[int, int]] = field(default_factory=set)  # (site, thief) if the site knew of the theft
+    read: set[tuple[int, int]] = field(default_factory=set)  # (site, thief that read it despite revocation)
     expired: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
-    rolled_back: dict[int, int] = field(default_factory=dict)  # site -> the life before the rollback
+    rolled_back: dict[int, int] = field(default_factory=dict)  # site -> its `life` before the rollback
     restored: set[int] = field(default_factory=set)  # sites whose account was rolled back too
-    imaged: set[int] = field(default_factory=set)
+    imaged: set[int] = field(default_factory=set)  # sites whose volatile memory was rolled back too
     happened: list[str] = field(default_factory=list)
     backups: dict[int, VirtualDisk] = field(default_factory=dict)
     cuts: list[tuple[set[int], bool]] = field(default_factory=list)
@@ -186,7 +186,7 @@ class World:
         return walking_site(number, plan.sites, plan.colluding, plan.rounds, source)
 
     def _believe(self, number: int, frame: SignedFrame, by: int | None = None) -> None:
-        """Raise unless the site that the frame names signed it, with a valid certificate."""
+        """Raise unless the frame's sender, or the site `by`, signed it with a valid certificate."""
         at, name = (
             self._began + datetime.timedelta(seconds=self.scheduler.now),
             frame.sender if by is None else by,
@@ -206,7 +206,7 @@ class World:
         )
 
     def add_thief(self, number: int) -> None:
-        """Add a process to the network that has the first key of a site."""
+        """Add a process that has stolen the first key of a site."""
 
         def note(sender: int) -> None:
             if number in self.revoked.get(sender, ()):
@@ -248,7 +248,7 @@ class World:
                     self.network.start(other)
 
     def cut(self, one: int, other: int) -> bool:
-        """Whether a partition separates the two sites."""
+        """Whether a partition stops frames from `one` to `other`."""
         return any((one in part) - (other in part) in ((1, -1) if both else (1,)) for part, both in self.cuts)
 
     def add_copy(self, site: MemorySite, disk: VirtualDisk) -> None:
@@ -297,7 +297,7 @@ class World:
         self.scheduler.run(LONGEST if self.must_finish() else 2 * HEALED, self.over)
 
     def must_finish(self) -> tuple[int, ...]:
-        """The sites that must finish: all except lost ones; none if one lies, runs twice, or few are left."""
+        """All sites that are not lost; none if too few of them remain, or if a site lies or runs twice."""
         plan, lost = self.plan, self.gone | self.lost | self.expired
         lost |= {site.number for site in self.sites if any(stop.reason in LOST for stop in site.stops)}
         rest = tuple(i for i in range(plan.sites) if i not in lost)
@@ -322,7 +322,7 @@ class World:
 
 
 def id_of(site: MemorySite) -> int:
-    """Distinguishes a copy from the original with the same number, so that the copy draws different noise."""
+    """Whether a site is a copy: it must not draw the same noise as the original."""
     return site.disk.records.get("copy", b"")[:1] == b"1"
 
 
