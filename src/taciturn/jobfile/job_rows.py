@@ -35,7 +35,7 @@ class TableFile:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the file's path or the database's address, which is the same for all jobs on these rows."""
+        """A hash of the file's path or the database's address; it is the same for all jobs on these rows."""
         return (
             digest(["file", str(self.path.resolve())])
             if isinstance(self.path, Path)
