@@ -1,4 +1,4 @@
-"""Checks of a site's files before they are read; each problem gives a one-line error."""
+"""Checks of a site's SQLite files: the state file and the account. Each problem gives a one-line error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.errors import LedgerError, WrongFiles
 
 
 def check_place(path: Path, *, write: bool = False) -> None:
-    """Check that this user can read (and `write`) the state file, SQLite's files beside it and the folder."""
+    """Check that this user can read the state folder and its SQLite files, and with `write` write to them."""
     state, rights = path.parent, os.R_OK | (os.W_OK if write else 0)
     may = "read it and write to it" if write else "read it"
     if state.exists() and not state.is_dir():
@@ -29,9 +29,9 @@ def check_place(path: Path, *, write: bool = False) -> None:
 
 
 def check_ledger(path: Path) -> None:
-    """Check that the account of a table is a writable file, or can be created.
+    """Check that the account, which records what all jobs on a table have cost, can be written or created.
 
-    An empty file is refused: charges that it may have contained were spent, but are lost from the file.
+    An empty file is refused, because it may have lost charges.
     """
     try:
         if path.exists() and not path.is_file():
@@ -77,7 +77,7 @@ def unusable_named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def wrong_ledger_as(path: Path) -> Iterator[None]:
-    """Turn errors of a damaged or foreign ledger into `WrongFiles`, but not of a locked file or full disk."""
+    """Turn errors about the ledger into `WrongFiles`, except those about a locked file or a full disk."""
     try:
         with unusable_named(path):
             yield

@@ -1,7 +1,7 @@
 """The differences between two jobs, key by key. All keys and values of job.toml are public.
 
-A neighbour whose job differs sends the keys and values of its job. They are shown to the operator, and the
-program uses them for nothing else.
+A neighbour with a different job sends the keys and values of its job. This site shows them to its operator
+and uses them for nothing else.
 """
 
 from __future__ import annotations

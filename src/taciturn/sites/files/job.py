@@ -1,4 +1,4 @@
-"""job.toml of a network: public settings, which are equal at all sites. Every frame has the job's hash."""
+"""job.toml of a network: public settings, equal at all sites. Every message contains the job's hash."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _OWNER = "belongs in site.toml: the owner of the rows decides where they are and
 
 
 class NetworkJob(Job):
-    """A run that several parties agreed on.
+    """The keys of job.toml. With the method "masked", masks hide each site's message, and only sums of all
+    messages are visible; with "penalty", the noise of each site protects its rows.
 
     epsilon : for "masked": the cost of the run at `delta`. With "penalty", each site chooses its own epsilon.
     dual_step, clip, grid, tol : for "penalty". `dual_step` is theta. Every released number is a multiple of
@@ -68,7 +69,7 @@ class NetworkJob(Job):
     @model_validator(mode="before")
     @classmethod
     def _without_table(cls, entries: Any) -> Any:
-        """Set no intercept by default if the rows are arrays, because an array can have a constant column."""
+        """By default, a job on arrays has no intercept, because an array can have a constant column."""
         if isinstance(entries, dict) and "dimension" in entries and entries.get("kind", TRAIN) == TRAIN:
             return {"intercept": False} | entries
         return entries
@@ -125,7 +126,7 @@ class NetworkJob(Job):
         return {name: key for name, key in found.items() if key is not None}
 
     def _check_questions(self) -> Self:
-        """Check a job of questions: its keys, and each question by itself."""
+        """Check a job of questions, which trains no model: its keys, and each question by itself."""
         alien = [key for method, kind in _methods().items() if method != self.method for key in kind.keys]
         for name in (*alien, *(() if self.table is None else ("width",))):
             if getattr(self, name) is not None:
@@ -215,7 +216,7 @@ class NetworkJob(Job):
 
     @cached_property
     def ball(self) -> UnitBallScaling | None:
-        """How a row and the intercept's constant share the unit ball; None if the job does not do this."""
+        """How a row and the intercept's constant are scaled to norm at most 1; None if they are not."""
         if not (_methods()[self.method].scaled and self.intercept):
             return None
         from ...data.tables.unit_ball import UnitBallScaling  # imports scikit-learn: a second or more
@@ -247,7 +248,7 @@ class NetworkJob(Job):
 
     @property
     def where(self) -> str:
-        """Whether the sites are "folders" on one machine or a "network", by their endpoints.
+        """Where the sites are, by their endpoints: "folders" on one machine, or a "network".
 
         Empty for a rehearsal.
         """

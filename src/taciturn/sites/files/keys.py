@@ -1,4 +1,4 @@
-"""Keys: each site has one Ed25519 key, with which it proves its name in TLS and signs its frames.
+"""Keys: each site has one Ed25519 key, with which it proves its name in TLS and signs its messages (frames).
 
 A site creates its own key and a signing request; the private key never leaves the site. The sites choose the
 authority that signs the requests. To try things out, there is a throw-away authority.
@@ -191,7 +191,7 @@ class Authority:
 def _for_site(
     builder: x509.CertificateBuilder, hosts: x509.SubjectAlternativeName
 ) -> x509.CertificateBuilder:
-    """Make it a certificate for a client and a server at these hosts that cannot sign other certificates."""
+    """Restrict a certificate to a client and server at these hosts, which cannot sign certificates."""
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(hosts, critical=False)
     both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -199,7 +199,7 @@ def _for_site(
 
 
 def check_new(*paths: Path) -> None:
-    """Check that no file is in the way of the files that a command will write."""
+    """Check that none of the files that a command will write exists already."""
     for path in paths:
         if path.exists():
             raise SiteError(f"{path}: exists already, and is never overwritten. Move it away first.")

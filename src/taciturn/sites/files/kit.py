@@ -1,4 +1,4 @@
-"""Files to begin with: templates, a kit with a folder for every party of a job, and a systemd unit.
+"""Files that a party starts from: templates, a kit with a folder for every party of a job, a systemd unit.
 
 No kit contains a key: each party creates its key on its own machine, with `taciturn site keys` or `taciturn
 site relay-keys`. The templates are in the folder `texts`.

@@ -1,4 +1,4 @@
-"""Read this site's rows, and bound them by public facts. No error message quotes a row."""
+"""Read and check this site's rows. Tables are encoded by public facts alone. No error quotes a row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def load_rows(site: Site) -> tuple[Array, Array]:
 def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
     """(X, y, weights): rows of norm at most 1, their labels, and 1/m for each row of a person with m rows.
 
-    Without persons the weights are None. The job states the number of rows, or of persons.
+    If the job does not protect persons, the weights are None. The number of rows or persons is checked.
     """
     path, job = _path(site), site.job
     if site.file.csv is not None and path.suffix != ".csv":
@@ -62,7 +62,7 @@ def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
 
 @about_files
 def load_table(site: Site) -> SiteTable:
-    """The columns that the questions need, or the array X; the job states the number of rows or persons."""
+    """The columns that the questions need, or the array X. The number of rows or persons is checked."""
     path, job = _path(site), site.job
     if job.table is None:
         (X,) = read_arrays(_array_file(site), "X")

@@ -39,10 +39,10 @@ class Keys(Facts):
     """The PEM files of a site, and revoked certificates.
 
     authority : the certificate of the network's authority, or all sites' certificates if the job lists keys.
-    revoked : serial numbers of revoked certificates in hexadecimal, or the SHA-256 of a certificate or a key.
+    revoked : certificates to reject: serial numbers in hexadecimal, or the SHA-256 of a certificate or a key.
     revocations : certificate revocation lists of the authority, in PEM or DER form.
     volatile : where the keys of a masked run are kept: a folder on a tmpfs that is not swapped, or "keyring".
-        If left out, the first safe place of these: the runtime folder of the service, the runtime folder of
+        If left out, the site takes the first safe place of these: the runtime folder of the service, that of
         the user, shared memory, the kernel's keyring.
     """
 
@@ -81,11 +81,11 @@ class BudgetEntry(Facts):
 class ApprovalRules(Facts):
     """`[approve]`: the jobs that need no approval by hand.
 
-    kinds : the kinds of these jobs.
+    kinds : the kinds of jobs, such as "train" or "describe".
     columns : the columns that these jobs may use; None allows all columns.
     epsilon : the largest cost of one job, computed as for `budget`; None allows what the account can pay.
     programs : the SHA-256 of each installed program that these jobs may run.
-    by_site : whether these jobs may ask for figures of single sites, including this site.
+    by_site : whether these jobs may ask for separate figures of each site, including this site.
     """
 
     kinds: Annotated[tuple[str, ...], LISTED] = Field(min_length=1)

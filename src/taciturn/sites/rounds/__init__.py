@@ -1,1 +1,1 @@
-"""One site from its first round to its last, resumed wherever it was stopped."""
+"""Run one site from its first round to its last. A stopped site continues where it was."""

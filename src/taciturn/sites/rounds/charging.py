@@ -1,4 +1,9 @@
-"""Approval and charging: a run is approved before the site connects, and charged with its first message."""
+"""Checks before a run starts or continues: the owner's approval, the account, and the high-water mark.
+
+The account records what all jobs on a table have cost. The whole run is charged before its first message. The
+high-water mark, stored outside the state folder, is the newest round that may have been sent. A state below
+this mark was restored from a backup.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ def _check_rehearsal(ready: PreparedSite) -> None:
 
 
 def charge_first(ready: PreparedSite, account: Account | None, store: SiteStore) -> None:
-    """Charge the whole run before its first message; before later ones, check that it is still charged."""
+    """Charge the whole run before its first message; before later messages, check the charge."""
     if account is None:
         return
     if store.charges:
@@ -54,8 +59,8 @@ def read_mark(
 ) -> bool:
     """Whether the state is the newest; if not, the site may have sent more than the state records.
 
-    With masks, an older state continues in a new attempt, and no mask covers two messages. Without masks, it
-    continues only if the owner confirms that no newer state exists (`newest`); otherwise `StateLost`.
+    In a masked job, an older state is safe: the site starts a new attempt, so no mask covers two messages.
+    In any other job, raise `StateLost` unless the owner confirms that no newer state exists (`newest`).
     """
     if account is None:
         return True
@@ -82,6 +87,6 @@ def read_mark(
 
 
 def look_at_mark(store: SiteStore, account: Account | None) -> None:
-    """Mark the figures of this run as 'at least' if the high-water mark says so."""
+    """Note in the store if the high-water mark turns this run's figures into lower bounds ('at least')."""
     mark = None if account is None else account.marks.read(store.id)
     store.at_least |= mark is not None and mark.at_least

@@ -1,8 +1,8 @@
-"""The driver: one real site from its first round to its last, resumed wherever it was stopped.
+"""The driver runs one real site from its first round to its last. A stopped site continues where it was.
 
 The protocol decides what happens (`sites/protocol/`). One thread hands it one event after another and carries
 out its effects with a real disk, network and clock: records and charges go to disk, keys into volatile
-memory, frames to Zenoh. No frame is sent before everything that it depends on is on disk.
+memory, and frames (signed messages) to Zenoh. A frame is sent only once all that it depends on is on disk.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ from .store import SiteStore
 from .waiting import WaitingRoom
 
 log = logging.getLogger("taciturn.site")
-STAY = 60.0  # the most seconds to wait until the neighbours have sent the proof too
-SETTLE = 5.0  # seconds to look for equivocation
+STAY = 60.0  # the most seconds for which two contradictory frames are shown to the neighbours, as a proof
+SETTLE = 5.0  # seconds to look for a site that signed two contradictory frames
 AGAIN = 0.5  # seconds between two broadcasts of the proof
-BY_SIGNATURE = ("certificate", "name", "signature")  # refusals that name the signer, not the sender
+BY_SIGNATURE = ("certificate", "name", "signature")  # refusals that were already counted, for the signer
 _ERRORS: dict[Reason, type[TaciturnError]] = {
     Reason.LEFT_ALONE: NeighbourFailed,
     Reason.CONTRADICTION: Contradiction,
@@ -92,11 +92,12 @@ def run_site(
     without: frozenset[str] | None = None,
     newest: bool = False,
 ) -> SiteResult:
-    """Take part in the job until its end; `step` is called with the number of newly completed rounds.
+    """Take part in the job until its end.
 
-    `watch` is entered before the site connects, to listen to Zenoh's own log. `show` is entered once it is
-    connected, to serve its status page. If `without` is given, the run ends early, once all sites except
-    these agree. `newest` confirms that no newer copy of a moved state folder exists.
+    step : called with the number of newly completed rounds.
+    watch, show : return context managers, which listen to Zenoh's own log and serve the status page.
+    without : end the run early, once all sites except these agree.
+    newest : the owner confirms that no newer copy of the moved or restored state folder exists.
 
     Raises `SiteError` if the site cannot continue, for example because a neighbour is silent or the disk is
     full. Nothing is lost: the next call continues with the same round and the same bytes. `StateLost` and
@@ -149,7 +150,7 @@ def run_site(
 
 
 def _absent(site: Site, absent: frozenset[str]) -> frozenset[int]:
-    """The numbers of the absent sites; the remaining sites must be connected to each other."""
+    """The numbers of the absent sites. Links must still connect all remaining sites."""
     names = site.job.names
     for name in sorted(absent):
         if name not in names or name == site.name:
@@ -164,7 +165,7 @@ def _absent(site: Site, absent: frozenset[str]) -> frozenset[int]:
 
 @dataclass
 class SiteDriver:
-    """One running site."""
+    """One running site. Its own events (`soon`) are handled before those of the network (`events`)."""
 
     ready: PreparedSite
     store: SiteStore
@@ -212,7 +213,7 @@ class SiteDriver:
         if self.soon:
             return self.soon.popleft()
         now = time.monotonic()
-        if now < self.timer:  # checked first: a neighbour that sends without pause must not hold up the timer
+        if now < self.timer:  # a neighbour that sends without pause must not hold up the timer
             with suppress(queue.Empty):
                 return self.events.get(timeout=self.timer - now)
         self.timer = time.monotonic() + self.protocol.setup.tick
@@ -288,7 +289,7 @@ class SiteDriver:
         if effect.reason in (Reason.COPY, Reason.IMPOSSIBLE):
             take_back_results(self.ready.site.state)
             if effect.reason is Reason.COPY:
-                self.store.confirm(*self.store.reached)  # the copy may have sent more: say 'at least'
+                self.store.confirm(*self.store.reached)  # the copy may have sent more
             if effect.reason is Reason.IMPOSSIBLE:
                 self.store.forbid(text)
             about = self.ready.site.name if effect.about is None else self._name(effect.about)
@@ -299,7 +300,7 @@ class SiteDriver:
         return self.protocol.setup.names[self.protocol.setup.own if site is None else site]
 
     def _show(self, about: int | None, evidence: tuple[bytes, ...]) -> None:
-        """Handle equivocation: store the two frames, show them to the neighbours, and stop."""
+        """One site signed two contradictory frames: store them, show them to neighbours, stop."""
         site, owner = self.ready.site, self._name(about)
         written = write_proof(site.state, site.job.name, owner, evidence)
         take_back_results(site.state)
@@ -316,7 +317,7 @@ class SiteDriver:
         )
 
     def _stay(self, evidence: tuple[bytes, ...], owner: str) -> None:
-        """Send the proof until each neighbour except the culprit has sent it too; at most a minute."""
+        """Send the proof (two frames) for a minute, or until each neighbour but the culprit returns it."""
         site = self.ready.site
         shown: dict[int, set[bytes]] = {
             site.job.names.index(name): set() for name in site.neighbours if name != owner
@@ -336,10 +337,10 @@ class SiteDriver:
                 shown[event.via].add(event.data)
         for data in evidence:
             self.links.send(data)
-        time.sleep(0.2)  # for frames that are on their way
+        time.sleep(0.2)  # the last frames may be on their way
 
     def _settle(self) -> None:
-        """Handle contradictory states or sums: look for a site that signed two frames."""
+        """Members have different states or sums: look for a site that signed two contradictory frames."""
         end = time.monotonic() + min(SETTLE, self.ready.site.file.patience)
         protocol = self.protocol
         while time.monotonic() < end:

@@ -1,7 +1,8 @@
 """The start and the end of a run.
 
 Before a site connects, it checks whether its run is over, whether its state is the newest, and what it has
-sent. At the end all members have the same result, and each writes its model, certificate and statement.
+sent. Rounds belong to attempts: sequences of rounds with fixed members. If a member drops out, the others
+start a new attempt. At the end all members of the last attempt have the same result, and each writes it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def end_run(
     *,
     account: Account | None,
 ) -> SiteResult | RunOver:
-    """Write the common result. If the run ended before there was a model, return an error with the cost."""
+    """Write the result. If the run ended before there was a model, return an error that states the cost."""
     ended = _ended(effect, ready.site.job.names)
     if effect.early:
         store.end_early(_rest(protocol, ready.site.job.names))
@@ -62,7 +63,7 @@ def end_run(
         told = state_released(ready, store, str(ended["reason"]))
         return RunOver(f"the run ends before there is a model: {ended['reason']}. {told}.")
     model = protocol.method.result(effect.state, protocol.last_vectors())
-    look_at_mark(store, account)  # a copy of this site may have run meanwhile
+    look_at_mark(store, account)  # a copy of this site may have changed the mark
     coordinates = protocol.method.coordinates(effect.state)
     certificate = retry_for_descriptors(
         lambda: write_results(ready, store, model, ended=ended or None, coordinates=coordinates)
@@ -78,7 +79,7 @@ def end_run(
 
 
 def _ended(effect: Finished, names: tuple[str, ...]) -> dict[str, Any]:
-    """The run's last round, its sites and why it ended so; empty if all sites completed all rounds."""
+    """The last round, its sites and the reason; empty if all sites completed all rounds."""
     absent = [name for i, name in enumerate(names) if i not in effect.members]
     if not effect.early and not absent:
         return {}
@@ -90,7 +91,7 @@ def _ended(effect: Finished, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _rest(protocol: SiteProtocol, names: tuple[str, ...]) -> tuple[SumFacts, ...]:
-    """The planned but unreleased rounds of the last attempt, which count if a run ends early."""
+    """The planned but unreleased rounds of the last attempt; a certificate states them after an early end."""
     method, past = protocol.method, protocol.past
     last = past[max(past)] if past else Past(0, tuple(range(len(names))), 0, 1.0, 0)
     node = method.attempt(last.members, last.base, last.left)
@@ -104,7 +105,7 @@ OWN_FRAMES = {"hello", "sign", "commit", "message", "done", "left"}  # records t
 def recall(
     ready: PreparedSite, store: SiteStore, setup: SiteSetup, volatile: dict[str, bytes]
 ) -> SiteProtocol:
-    """Load the protocol from the store; this site's frames are signed again if its certificate is new."""
+    """Load the protocol from the store. If this site has a new certificate, sign its frames again."""
     records = store.records()
     with unreadable_as(store.path):
         for key in OWN_FRAMES & records.keys():
@@ -118,18 +119,18 @@ def recall(
 
 
 def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
-    """The volatile memory of a job without masks, which contains only the current attempt and round.
+    """Entries that let the protocol continue a job without masks, which keeps no secrets in volatile memory.
 
-    Such a job has no secrets. The high-water mark decides whether the site may continue from its state.
+    They state only the current attempt and round. `read_mark` has checked that the state is the newest.
     """
     number, t = protocol.number, protocol.completed[1] + 1
     return {"secret": struct.pack("<I", number) + os.urandom(32), "keys": RoundKeys(number, t, {}).pack()}
 
 
 def check_start(ready: PreparedSite, store: SiteStore, account: Account | None, *, newest: bool) -> bool:
-    """Refuse a run that has ended, and a state below its high-water mark unless the owner confirms it.
+    """Raise an error if the run has ended or must not continue; return whether the state is the newest.
 
-    Returns whether the state is the newest, according to its high-water mark.
+    `read_mark` explains which states are refused, and what `newest` confirms.
     """
     reserve_descriptors()  # for writing the results
     proof = find_proof(ready)

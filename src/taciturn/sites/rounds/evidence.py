@@ -1,10 +1,9 @@
 """Evidence: what a site does when a run must stop, and the record of its releases.
 
-If one site signed two frames that contradict each other, this site writes both to the state folder and shows
-them to its neighbours. The neighbours check them and do the same. The run ends for all sites, and the error
-names the culprit. Each site signs what it has actually released, in `stopped.json`, and no model is written.
-A site that has its result stays for its neighbours a little longer. If the run must stop then, the site
-deletes its model and its statement.
+If a site signed two frames (messages) that contradict each other, every site that receives both writes them
+to its state folder and shows them to its neighbours. The run ends for all sites, and the error names the
+culprit. Each site signs what it has actually released, in `stopped.json`, and no model is written. A site
+that already has its result runs on for its neighbours. If the run must stop then, it deletes its result.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from .store import CERTIFICATE, MODEL, RESULT, STATEMENT, SiteStore
 
 FORMAT = "taciturn-proof/2"
 STOPPED = "stopped.json"
-LARGEST, BRACKETS = 2**26, 4  # the most bytes, and the most [ and {, of a proof
+LARGEST, BRACKETS = 2**26, 4  # the most bytes of a proof, and the most characters [ and { in it
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Equivocation:
 
     @property
     def t(self) -> int:
-        """The round of the frames, the later one if they differ; 0 at the end."""
+        """The round of the frames, the later one if they differ; 0 for frames about the end of the run."""
         return max(frame.t for frame in self.frames)
 
 
@@ -95,7 +94,7 @@ def read_proof(path: Path, trust: Trust) -> Equivocation:
 
 
 def take_back_results(folder: Path) -> None:
-    """Delete the model or answer, the certificate and the statement that were written before the stop."""
+    """Delete the results (model or answer, certificate, statement), which must not remain after the stop."""
     for name in (MODEL, RESULT, CERTIFICATE, STATEMENT):
         (folder / name).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The preparation of a site: load and check all that it needs before round 1, price the run, warm up."""
+"""Prepare a site before round 1: load and check its files, compute the cost of the run, compile the code."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ..wire.config import largest_payload
 from ..wire.refusals import Refusals
 from ..wire.trust import Identity, Trust, load_identity, site_trust
 
-GATHER = 5.0  # seconds to wait for hellos after the first one
+GATHER = 5.0  # seconds to wait for the hellos of other sites (they want to take part) after the first
 
 
 @dataclass(frozen=True)
 class PreparedSite:
-    """A site that may start: its rows, its keys, and the first facts of its ledger."""
+    """A site that may start: the method `prepared`, its rows and keys, and the facts for its ledger."""
 
     site: Site
     prepared: SitesMethod
@@ -48,15 +48,15 @@ class PreparedSite:
         return self.prepared.forecast(judged(self.run, self.site.file.budget.colluding), self.budget.delta)
 
     def method(self) -> Any:
-        """The method of this site, over all attempts."""
+        """What this site computes with its rows in the run."""
         job = self.site.job
         return self.prepared.at_site(self.rows, job.network.samples, job.near, job.seed)
 
     def setup(self, refusals: Refusals, *, mark: int, paid: bool = False) -> SiteSetup:
         """The setup of this site's protocol; without a `quorum` in the job, no site may drop out.
 
-        mark : the last round according to the high-water mark.
-        paid : whether the mark or the account shows that the state is too old.
+        mark : the newest round that this site may have sent, according to the high-water mark.
+        paid : whether the mark or the account shows that the state is not the newest.
         """
         site, job, method = self.site, self.site.job, self.method()
 
@@ -87,9 +87,9 @@ class PreparedSite:
     def warm_up(self) -> None:
         """Load what the first round needs before the site connects, so that no other site waits for it.
 
-        Compiled code is loaded from disk at its first use, which takes about a second. So a round is
-        rehearsed with made-up rows and keys. No row of the site is read, and nothing is kept. A failure is
-        ignored: it occurs again in the real round, where it is reported.
+        Compiled code is loaded from disk at its first use, which takes about a second. So this method
+        computes a round with made-up rows and keys. It reads no row of the site and keeps nothing. It
+        ignores a failure, because the real round will report it.
         """
         with suppress(TaciturnError, ArithmeticError, ValueError):
             self.prepared.warm_up(self.rows, self.site.job.seed)
@@ -130,5 +130,5 @@ def _load(site: Site) -> Any:
 
 
 def prepare_run(site: Site) -> SitesMethod:
-    """Every number of the run that this site knows, checked. It does not know the others' schedules."""
+    """The method with all numbers that this site knows, checked: not the other sites' penalty and noise."""
     return site.job.settings.prepare(site.number, site.settings, real=not site.job.simulated)

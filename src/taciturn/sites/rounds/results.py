@@ -140,9 +140,9 @@ def statement(ready: PreparedSite, certificate: Certificate, texts: dict[str, st
 
 
 def _costs(certificate: Certificate) -> dict[str, Any]:
-    """The costs in a statement, which are those of its certificate, and the ledger that they come from.
+    """The costs that a certificate states, for the statement, and the hash of the ledger behind them.
 
-    For a masked run: the assumed number of colluders, and epsilon against 0, 1, ... colluders.
+    A masked run adds the assumed number of colluding sites, and epsilon against 0, 1, ... of them.
     """
     run, head = certificate.run, certificate.head
     facts: dict[str, Any] = {
@@ -190,12 +190,12 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
 
 
 def files_beside(path: Path, facts: dict[str, Any]) -> list[Path]:
-    """The files in the statement's folder that it was signed for; pipes and devices are left out."""
+    """The files that a statement names and that are in its folder; pipes and devices are left out."""
     return [path.parent / name for name in facts["files"] if (path.parent / name).is_file()]
 
 
 def read_text(path: Path, most: int, what: str) -> str:
-    """Read a file from another party, up to the size that `what` can have."""
+    """Read a text of at most `most` bytes from another party; `what` names it in errors."""
     if path.exists() and not path.is_file():
         raise SiteError(f"{path}: is not a file, so it cannot be {what}.")
     with path.open("rb") as file:
@@ -211,8 +211,8 @@ def read_text(path: Path, most: int, what: str) -> str:
 def _check_facts(facts: dict[str, Any]) -> None:
     """Check the types of a signed statement. `verify_statement` turns the errors into 'not a statement'.
 
-    A statement of a whole run must name both files; otherwise it could be put beside any files. An entry of
-    one format is not allowed in the other format, where nothing would check the entry.
+    A statement of a whole run must name both result files; otherwise it could be put beside any files. Each
+    entry is allowed only in the format that checks it.
     """
     form = facts["format"]
     if (
@@ -300,7 +300,7 @@ def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
         raise SiteError(f"{beside}: is not the result of a network's run.") from error
     if hashed != facts["job"]["sha256"] or run.get("job") != facts["job"]["name"]:
         raise SiteError(f"{path}: {beside.name} in the same folder is the result of another job.")
-    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds  # repeated rounds
+    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds  # rounds were repeated
     completed = rounds if again else facts["rounds"]
     stated = {
         "rounds": (completed if ended is None else ended["round"], rounds),

@@ -1,7 +1,8 @@
-"""The store of a site: the records of the protocol and the hash-chained charges, in one SQLite file.
+"""The store of a site: one SQLite file with the records of the protocol and the charges of what was released.
 
-One transaction holds the records of a step and their charges; it is synced to disk before anything is sent.
-Keys, salts, noise and rows of data are never stored in this file.
+The charges form a hash chain: each contains the hash of the one before. The records and the charges of a step
+are written in one transaction, which is on disk before anything is sent. Keys, salts, noise and rows of data
+are never stored in this file.
 """
 
 from __future__ import annotations
@@ -33,13 +34,11 @@ from ..state.high_water import file_identity
 
 FORMAT = 3  # the format of this file
 MODEL, RESULT, CERTIFICATE, STATEMENT = "model.json", "result.json", "certificate.json", "statement.json"
-REST = "rest"  # the record of planned rounds that will not be released
-OVER = "over"  # the record of why a run must not continue
-FLOOR = "floor"  # the record of a confirmed state: the attempt and round that may have been sent
-OWN = (REST, FLOOR, OVER)  # records that do not belong to the protocol
-
-
-_ODD = (FrameRefused, struct.error)
+REST = "rest"  # the key of a record: the planned rounds that will not be released
+OVER = "over"  # the key of a record: why the run must not continue
+FLOOR = "floor"  # the key of a record: the attempt and round that may have been sent uncharged
+OWN = (REST, FLOOR, OVER)  # keys of records that do not belong to the protocol
+_ODD = (FrameRefused, struct.error)  # errors of unpacking a damaged record
 
 
 class ChargedLedger(MemoryLedger):
@@ -67,7 +66,7 @@ class SiteStore:
             raise WrongFiles(f"{path.parent}: `state` must be a folder or must not exist yet.") from error
         check_place(path, write=True)
         self.path, self.run, self.facts, self.budget = path, run, facts, budget
-        self.at_least = False  # more may have been sent: the state was lost, moved or restored
+        self.at_least = False  # whether more may have been sent: the state was lost, moved or restored
         self._lock = LockFile(path)
         try:
             with wrong_ledger_as(path), ledger_errors():
@@ -138,12 +137,12 @@ class SiteStore:
         self.head, self.charges = head, charges
 
     def confirm(self, attempt: int, round: int) -> None:
-        """Record the owner's confirmation that this state is the newest; figures become 'at least'."""
+        """Record that rounds up to this one may have been sent uncharged; figures become 'at least'."""
         self._floor, self.at_least = max(self._floor, (attempt, round)), True
         self.write(StoreRecords(0, {FLOOR: json.dumps(self._floor).encode()}))
 
     def end_early(self, rest: tuple[SumFacts, ...]) -> None:
-        """Record an early end; the certificate states the planned rounds of the last attempt too."""
+        """Record an early end. `rest` : the last attempt's planned rounds, which the certificate states."""
         self.rest = rest
         text = json.dumps([dataclasses.asdict(entry) for entry in rest])
         self.write(StoreRecords(0, {REST: text.encode()}))
@@ -160,7 +159,7 @@ class SiteStore:
 
     @property
     def reached(self) -> tuple[int, int]:
-        """The newest attempt and round that this site was charged for; zeros before the first."""
+        """The newest attempt and round that this site may have sent; zeros before the first."""
         return max([self._floor, *((body["attempt"], body["round"]) for body in self.charges)])
 
     @cached_property
@@ -236,7 +235,7 @@ def read_facts(first: dict[str, Any]) -> tuple[RunFacts, SiteFacts]:
 
 @contextmanager
 def open_to_read(path: Path) -> Iterator[sqlite3.Connection]:
-    """The state file of a site, which may be running: in one transaction, so that all reads agree."""
+    """Open the state file of a site, which may be running, in one transaction, so that all reads agree."""
     with closing(chain.connect(path, "ro")) as db, unreadable_as(path), chain.transaction(db, "BEGIN"):
         yield db
 

@@ -1,6 +1,6 @@
-"""The sites that a site waits for, and since when: for the log, the neighbours, and `status`.
+"""The sites that a site waits for, and since when: for the log, the neighbours, and `taciturn site status`.
 
-All of it is for people. Nothing that the protocol does depends on it.
+These reports are for people to read. The protocol does not depend on them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ..wire.probe import probe
 from ..wire.whereabouts import Whereabouts, write_seen
 
 WRITE = 1.0  # seconds between two writes of the file for `status`
-SAY = 10.0  # seconds of silence before the first line in the log; each further line after ten times as long
+SAY = 10.0  # seconds of silence before the first line in the log; each further wait is ten times longer
 log = logging.getLogger("taciturn.site")
 
 
 @dataclass
 class WaitingRoom:
-    """The sites that this site waits for, and since when; updated with every tick of the protocol."""
+    """The sites that this site waits for (`names`), and since when. `place` : phase, attempt and round."""
 
     site: Site
     protocol: SiteProtocol
@@ -51,7 +51,7 @@ class WaitingRoom:
                     self.heard[name] = slot.t, time.time()
 
     def look(self, *, last: bool = False) -> None:
-        """At a tick: find the missing sites, report them to neighbours and a file, and log a long wait."""
+        """Find the missing sites at a tick, report them to neighbours and a file, and log a long wait."""
         names = tuple(self.site.job.names[i] for i in sorted(self.protocol.waits_for()))
         now, place = time.monotonic(), (self.protocol.phase, self.protocol.number, self.round)
         if not self.names or place != self.place:
@@ -116,7 +116,7 @@ class WaitingRoom:
         )
 
     def _say(self, names: Sequence[str]) -> None:
-        """Log one line, with a reason if a probe finds one; the probe runs on its own thread."""
+        """Log the sites that this site waits for; a probe on a separate thread looks for the reason."""
         what, hint, since = self.what(), self.hint(), self.began_at
         connected = self.links.connected()
 

@@ -5,8 +5,9 @@ then it costs nothing: a site that only connected has released nothing. The char
 run, also after restarts and restores. Estimators and training jobs may use the same file: it is a
 `taciturn.Budget`.
 
-Without `budget.ledger` the account is in the user's data folder, under a hash of the place of the rows. A
-table is refused if a copy of it already has an account there: a copy must not get its own budget.
+If site.toml has no `budget.ledger`, the account is in the user's data folder, under a hash of the place of
+the rows. A new account there is refused if another table with the same columns has one: the table may be a
+copy, and a copy must not get its own budget.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class Account:
         return self.place.with_name(f"{self.place.stem}-{name}")
 
     def check_place(self) -> None:
-        """Check, before the site connects, that the account can be charged; else raise `WrongFiles`."""
+        """Check, before the site connects, that the account can be charged."""
         around = active_budget()
         if around is not None and not around.is_at(self.place):
             raise LedgerError(
@@ -171,8 +172,8 @@ class Account:
     def check(self, run: str) -> None:
         """Raise `WrongFiles` if the account no longer contains a run that was charged to it.
 
-        Then the file was deleted, emptied, restored or replaced. A charge of another job changes the file
-        too; the file is then read, and still contains the run. For an unchanged file this is one `stat`.
+        Then the file was deleted, emptied, restored or replaced. An unchanged file costs one `stat`; a file
+        that has changed, perhaps because another job was charged to it, is read again.
         """
         found = self._look()  # taken before reading, so that a change meanwhile is noticed next time
         if not found or found != self._looked.get(run):
@@ -239,7 +240,7 @@ def judged(run: RunFacts, colluding: int | None) -> RunFacts:
 
     If the job assumes more colluders than the owner, the job's number is used.
     """
-    if run.honest(0) == 1:  # no other site's noise counts
+    if run.honest(0) == 1:  # the cost does not rely on the noise of other sites
         return run
     if colluding is None:
         return replace(run, colluding=None)

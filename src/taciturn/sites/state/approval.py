@@ -1,6 +1,6 @@
 """Approval: a site runs nothing that its owner has not approved, by hand or by the rules in site.toml.
 
-Every answer that the site gave to a job is in the table's audit log, which is hash-chained like a ledger.
+Every answer to a job is in the table's audit log, where each row contains the hash of the row before.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ FORMAT = "taciturn-audit/1"
 
 @dataclass(frozen=True)
 class JobQuestion:
-    """The request of a job to a table: kinds of questions, columns, and the cost to one unit.
+    """What a job asks of a table: the kinds of questions, the columns, and the cost to one record or person.
 
     programs : the SHA-256 of every installed program that the job runs.
-    by_site : whether the result has figures for single sites, including this site.
+    by_site : whether the result has separate figures for each site, including this site.
     epsilon : the cost under the owner's assumption about colluders, which `against` states as text.
     """
 
@@ -64,14 +64,14 @@ class JobQuestion:
 
 
 class Decision(NamedTuple):
-    """Whether a site may take part in a job, and why."""
+    """Whether a site may take part in a job, and why or why not."""
 
     allowed: bool
     why: str
 
 
 def question(site: Site, planned: Planned) -> JobQuestion:
-    """The request of a site's job; `planned` is the cost of the job under the owner's assumptions."""
+    """What a site's job asks; `planned` has the cost of the job under the owner's assumptions."""
     job, run = site.job, planned.run
     asked = () if job.kind == TRAIN else job.asking.questions
     others = run.sites - 1
@@ -216,7 +216,7 @@ def _misses(rules: ApprovalRules | None, asked: JobQuestion) -> Iterator[str]:
 
 
 def _number(site: Site, asked: JobQuestion) -> str:
-    """A hash of the question, its cost, the rows and the schedules."""
+    """What an approval holds for: a hash of the question, its cost, the rows, the penalty and the noise."""
     facts = {**_plain(asked), "schedules": site.schedules.hex(), "rows": site.rows.fingerprint}
     return digest(facts)[:32]
 

@@ -1,9 +1,9 @@
-"""The high-water mark: the last round of a run, stored beside the account, outside the state folder.
+"""The high-water mark: the newest round that a site may have sent, stored outside the state folder.
 
-A state that was restored from a backup lacks later messages, but the mark counts them. The mark is raised
-after a message is stored and before it is sent, so only a restored state is below the mark. Without masks, a
-state that was restored or moved continues only if the owner confirms it; reports of neighbours do not count.
-Then all figures of the run are 'at least'.
+Rounds belong to attempts: sequences of rounds with fixed members. The mark is raised after a message is
+stored and before it is sent. A state that was restored from a backup lacks later messages, so it is below the
+mark. In a job without masks, a site with a restored or moved state continues only if the owner confirms it;
+reports of neighbours are not enough. Then all figures of the run are lower bounds ('at least').
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...core.canonical import canonical
 from ...core.errors import SiteError, StateLost, WrongFiles
 
 _MACHINE = ("/etc/machine-id", "/var/lib/dbus/machine-id")
-SLOT = 512  # bytes: two slots take turns, so that one of them is always whole
+SLOT = 512  # bytes; writes alternate between two slots, so that one slot is always intact
 CONFIRM = (
     "Nothing is released. If you are sure that this is the newest state, run: taciturn site run "
     "site.toml --newest-state. All figures of the run will then say 'at least'."
@@ -66,7 +66,7 @@ class HighWaterMark:
         return self._parse(run, data) if data else None  # created, but stopped before the first write
 
     def check(self, run: str, attempt: int, round: int, place: str) -> None:
-        """Raise `StateLost` if a state is below the mark or in another file, and was not confirmed."""
+        """Raise `StateLost` if a state is below the mark, or if its file is not the one in the mark."""
         mark = self.read(run)
         if mark is None:
             return
@@ -81,9 +81,9 @@ class HighWaterMark:
             )
 
     def confirm(self, run: str, attempt: int, round: int, place: str) -> None:
-        """Record the owner's confirmation that this state is the newest; its figures become 'at least'.
+        """Set the mark to a state that was restored or moved; its figures become 'at least'.
 
-        If the state matches the mark, there is nothing to confirm.
+        A state that matches the mark changes nothing.
         """
         with self._locked(run) as (descriptor, mark):
             if mark is None or (mark.reached <= (attempt, round) and mark.place == _digest(place)):
@@ -91,7 +91,7 @@ class HighWaterMark:
             self._write(descriptor, Mark(attempt, round, _digest(place), True, mark.writes))
 
     def raise_to(self, run: str, attempt: int, round: int, place: str) -> None:
-        """Raise the mark, durably. `StateLost` if it is higher already: another process has continued."""
+        """Set the mark to a newer round. Raise `StateLost` if another process has set it higher."""
         with self._locked(run) as (descriptor, mark):
             if mark is None:
                 self._write(descriptor, Mark(attempt, round, _digest(place)))
@@ -162,11 +162,11 @@ def _digest(place: str) -> str:
 
 
 def file_identity(path: Path) -> str:
-    """Path, inode and machine of a state file; inode and change time of its lock file (never written to).
+    """A text that differs for a copied, moved or restored state file.
 
-    The number of the device is left out: it changes when some machines are started again. A copy has another
-    inode. A copy that took the place of the original has another lock file, or a restored lock file with a
-    later change time.
+    It contains the path, inode and machine of the file, and the inode and change time of its lock file, which
+    is never written to. A copy has another inode. A copy in the place of the original has another lock file,
+    or a later change time. The device number is left out: on some machines a restart changes it.
     """
     lock = path.with_name(path.name + ".lock").stat()
     numbers = f"{path.stat().st_ino} {lock.st_ino} {lock.st_ctime_ns}"

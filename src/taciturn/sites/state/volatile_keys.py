@@ -1,7 +1,7 @@
 """Keys in memory that a power cut erases: a tmpfs that is never swapped, or the kernel's keyring.
 
-In a masked job these are private keys, salts and noise. They are never in the state file, its journal or a
-backup. They survive kill -9, but not a reboot. Each entry is bound to the identity of the state file, so a
+A masked job, in which masks hide each message, keeps its private keys, salts and noise here, and never in the
+state file or a backup. They survive kill -9, but not a reboot. Each entry is bound to the state file, so a
 site whose state file was moved, restored or copied finds no entries. A hibernated machine, or an image of a
 machine with its memory, contains the keys: protect such an image like a key.
 """
@@ -24,7 +24,7 @@ from ..files.site import KEYRING
 from .high_water import file_identity
 from .kernel_keyring import KernelKeyring
 
-NAMES = ("secret", "keys", "y")  # names of entries; each states its attempt and round
+NAMES = ("secret", "keys", "y")  # names of entries; each entry states its attempt and round
 _MAGIC = b"taciturn keys 2\n"
 _MOUNT = "mount -t tmpfs -o noswap,size=16m,mode=0700,uid=USER tmpfs FOLDER (Linux 6.4 and later)"
 
@@ -65,11 +65,11 @@ class VolatileMemory:
 
 
 def open_volatile(folder: Path | None, state: Path) -> VolatileMemory:
-    """The keys of the site with that state file: in `folder`, in the kernel's keyring, or in a usual place.
+    """Open the volatile memory of the site with this state file: in `folder`, or else in a usual safe place.
 
     A `folder` that is not on a tmpfs, or may be swapped to a disk, is refused; the error says what to do.
     """
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # no dump
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # no core dump
     own = hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:32]
     if folder == KEYRING:
         return VolatileMemory(KernelKeyring(own), state)
@@ -194,7 +194,7 @@ class MemoryFolder:
 
 @contextmanager
 def _opened(place: Path) -> Iterator[FileIO | None]:
-    """An open file, which can be overwritten after another file has taken its name; None if it is missing."""
+    """Open a file, so that it can be overwritten after another file takes its name; None if missing."""
     try:
         file = open(place, "r+b", buffering=0)
     except FileNotFoundError:
