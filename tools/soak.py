@@ -1,4 +1,4 @@
-"""A soak test: real sites under kills, halts, rollbacks, lost or copied states, and cut links.
+"""A soak test: real sites under kills, halts, rollbacks, lost or copied states, cut links and many clients.
 
     python -m tools.soak --minutes 10 --seed 1 --out build/soak.json
 

@@ -1,6 +1,6 @@
 """Invariants of everything that left a site. They must hold whatever happened.
 
-A life of a site is one run of its process. A pad is a random vector that hides a message.
+A pad is a random vector that hides a message. A site's `life` counts the starts and ends of its process.
 
 pads        no pad covers two messages of one site
 once        without masks, a site sends at most one message for each round
@@ -80,7 +80,7 @@ class Observer:
     values: dict[tuple[int, int], dict[int, set[bytes]]] = field(default_factory=dict)
     totals: list[tuple[int, int, tuple[int, ...], int, bytes]] = field(default_factory=list)
     secrets: dict[int, set[bytes]] = field(default_factory=lambda: defaultdict(set))
-    met: dict[int, int] = field(default_factory=dict)  # site -> its last life with an attempt or a result
+    met: dict[int, int] = field(default_factory=dict)  # site -> its `life` when it last met others or left
 
     def mask(self, own: int, y: bytes, keys: Any, scope: bytes, commits: Any) -> bytes:
         """`pads.mask`, which also records the pads that were used."""
@@ -237,8 +237,7 @@ def check_ledgers(world: World, observer: Observer) -> list[str]:
 
 
 def check_idle(world: World, observer: Observer) -> list[str]:
-    """No account is charged for a run without a commit of its site, unless the site states that it lost its
-    memory."""
+    """No account is charged before a commit of its site, unless the site states that it lost its memory."""
     if len(world.plan.liars | _doubled(world)) > world.plan.colluding:
         return []
     known = observer.committed | world.rolled_back.keys() | world.copied

@@ -163,7 +163,7 @@ class CatchingUp(Core):
         return self.past[attempt].charged if attempt in self.past else 0
 
     def numbers(self, agreed: Agreed) -> tuple[Any, bytes]:
-        """The node of an attempt (None if it has no rounds), and a hash of the settings of its rounds."""
+        """This site's computation in an attempt (None without rounds), and a hash of its rounds' settings."""
         if agreed.finish or agreed.base[1] >= self.method.rounds:
             return None, bytes(32)
         node = self.method.attempt(agreed.members, agreed.base[1], agreed.left)

@@ -3,16 +3,14 @@
 1. Each site sends DONE, with the digest of what it holds after the last round.
 2. The result is final once all members of an attempt have sent the same digest, or at least a quorum if
    others stay silent. Every later attempt includes an honest site of this quorum, so its result is the same.
-3. A site that has the final result sends LEAVE, a farewell. It also lists every attempt in which the site was
-   charged, because a site that was restored from an old state needs this list.
+3. A site that has the final result sends LEAVE. LEAVE also lists every attempt in which the site was charged,
+   because a site that was restored from an old state needs this list.
 
-An attempt is a sequence of rounds with fixed members. If all sites compute one public state, they have a
-common state, and the result follows from the totals of the rounds. Otherwise each site continues from its
-own state, and the members' last vectors are the result. In an attempt without rounds, the members only agree
-on the result.
-
-A site that was away, or was restored from an old state, takes over a result that a quorum states. The totals
-or vectors that the site receives must lead to the digest of this result.
+An attempt is a sequence of rounds with fixed members; in an attempt without rounds, they only agree on the
+result. If the sites have one public state, they have a common state, and the result follows from the totals
+of the rounds. Otherwise each site continues from its own state, and the members' last vectors are the result.
+A site that was away takes over a result that a quorum states. The totals or vectors that it receives must
+lead to the digest of this result.
 """
 
 from __future__ import annotations
@@ -38,9 +36,8 @@ class Farewell:
     """The payload of LEAVE from a site that has the result.
 
     completed : the number of the last attempt, and the last complete round.
-    own : the attempts in which the site was charged; empty if the site ever lost its memory.
-    agreed : the earlier attempts that the members of the last attempt agreed on. A site that ever lost its
-        memory adds its own attempts here.
+    own : the attempts in which the site was charged. A site that ever lost its state or its keys adds them
+        to `agreed` instead.   agreed : the earlier attempts that the members of the last attempt agreed on.
     """
 
     completed: tuple[int, int]
@@ -141,10 +138,8 @@ class Ending(RoundSteps):
         self.effects.append(Finished(self.state, rounds, self._end_members(), self._end_digest(), early))
 
     def _end_members(self) -> tuple[int, ...]:
-        """The members of the attempt that led to the result.
-
-        If this site took over the result from others, these are the members of the last round of the run.
-        """
+        """The members of the attempt that led to the result. If this site took over the result from others,
+        these are the members of the last round of the run."""
         if self.attempt is not None and self.end == (self.attempt.number, self.scope):
             return self.attempt.members
         if not self.common:
@@ -197,11 +192,8 @@ class Ending(RoundSteps):
         return [(key, list(found.values())) for key, found in self.dones.items() if len(found) >= enough]
 
     def _others_done(self) -> bool:
-        """Whether the other members have ended the attempt.
-
-        Either all other members have stated a result, or enough sites have stated the same result to make a
-        quorum together with this site.
-        """
+        """Whether all other members have stated a result, or enough have stated the same result to make a
+        quorum together with this site."""
         if self.attempt is None:
             return False
         number, own = self.attempt.number, self.setup.own
@@ -258,7 +250,6 @@ class Ending(RoundSteps):
         return False
 
     def _store_done(self, attempt: int, scope: bytes, digest: bytes) -> None:
-        """Store the statement of a result, and then send it."""
         data = self.seal(Kind.DONE, attempt, 0, scope, digest)
         self.store({"done": data}, lambda: self._state(data))
 

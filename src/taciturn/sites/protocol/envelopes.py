@@ -108,8 +108,7 @@ class Envelopes:
         return self._sign(ANSWER + theirs + self._public + nonce + wrapped)
 
     def learn(self, frame: SignedFrame, via: int) -> bytes | None:
-        """Keep the sending key in an answer, and return the bytes after it; None if it answers no request
-        of this process."""
+        """If a frame answers this process, keep its sending key and return the bytes after it; else None."""
         if frame.payload[: 1 + KEY] != ANSWER + self._public:
             return None
         theirs, rest = frame.payload[1 + KEY : 1 + 2 * KEY], frame.payload[1 + 2 * KEY :]

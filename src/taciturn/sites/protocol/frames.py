@@ -71,7 +71,7 @@ class Slot(NamedTuple):
 
 
 class FrameRefused(Exception):  # noqa: N818 - reads as a statement
-    """A frame is refused and changes nothing. `kind` is the reason in one word. No message quotes data."""
+    """A frame is refused and changes nothing. `kind` is the reason in one word; no message quotes rows."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)

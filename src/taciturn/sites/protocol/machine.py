@@ -208,7 +208,7 @@ class SiteProtocol(Ending):
             self.stop(Reason.COPY, "another process signs with the name and key of this site.", data)
 
     def _answer(self, question: bytes, by: int) -> None:
-        """Send a neighbour the frames that it asks for, and this site's hello if its attempt is newer."""
+        """Send a neighbour the frames that it asks for; if its attempt is older, also this site's hello."""
         slots = read_question(question)
         if not slots:
             return
@@ -255,7 +255,7 @@ class SiteProtocol(Ending):
             if self.setup.all_needed:
                 self.stop(Reason.LEFT_ALONE, f"{', '.join(names[:5])} silent, and all sites are needed.")
                 return
-            self.note(f"{', '.join(names[:5])} silent: continuing without, in a new attempt", warning=True)
+            self.note(f"{', '.join(names[:5])} silent: the others continue in a new attempt", warning=True)
             self.meet()
 
     def waits_for(self) -> frozenset[int]:

@@ -254,11 +254,11 @@ class Meeting(CatchingUp):
         """Charges of this site that other sites state and that it lacks, for example after a rollback.
 
         stated : the charged attempts that each site states.
-        lived : the same, from the sites that never lost their memory.
+        lived : the same, from the sites that never lost their state or their keys.
 
-        If this site lost its memory, it accepts every stated charge. Otherwise it knows its charges in the
-        attempts that it signed, and ignores what others state about them. For an attempt that it did not
-        sign, it accepts a charge only if more sites in `lived` state it than may lie.
+        If this site ever lost its state or keys, it accepts every stated charge. Otherwise it knows its
+        charges in the attempts that it signed, and ignores what others state about them. For an attempt that
+        it did not sign, it accepts a charge only if more sites in `lived` state it than may lie.
         """
         releases: list[ChargedRelease] = []
         for entry in merge_past(stated):

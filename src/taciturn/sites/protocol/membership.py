@@ -177,7 +177,7 @@ def agree(
 ) -> Agreed:
     """The attempt that the members' hellos define; `FrameRefused` if they contradict each other.
 
-    spent : (base, left, last round) -> the share of the budget that the rounds after `base` cost.
+    spent : (base, left, last round) -> the share of the budget that rounds base + 1 to the last one cost.
     common : whether all sites have one public state; if not, each site continues from its own state.
     """
     members = tuple(sorted(hellos))

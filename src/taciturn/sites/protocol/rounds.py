@@ -118,7 +118,7 @@ class RoundSteps(Meeting):
         most = MOST_ATTEMPTS if self.node.padded(t) else MOST_PAST
         if len(self.past) >= most and self.number not in self.past:
             text = (
-                f"this site was charged in {most} attempts, the most that a run may have: agree on a new job."
+                f"this site was charged in {most} attempts, the most that a run allows: agree on a new job."
             )
             self._give_up(Reason.LEFT_ALONE, text)
             return False

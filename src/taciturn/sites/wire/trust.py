@@ -139,7 +139,7 @@ class Trust:
         return known.key
 
     def check(self, frame: SignedFrame, name: str, *, ever: bool = False) -> None:
-        """Check that `name` signed the frame with a valid certificate; with `ever`, it may have expired."""
+        """Check that `name` signed the frame with a valid certificate or, with `ever`, an expired one."""
         try:
             at = self._look(frame.certificate).begins if ever else None
             self.key_of(frame.certificate, name, at).verify(frame.signature, frame.signed)
@@ -180,7 +180,7 @@ class Trust:
 
 @dataclass(frozen=True)
 class Identity:
-    """This site's name, its private key, and its certificate for both in DER form."""
+    """This site's name, its private key, and the certificate for them in DER form."""
 
     name: str
     key: Ed25519PrivateKey
