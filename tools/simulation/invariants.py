@@ -12,7 +12,7 @@ epsilon     the epsilon recomputed from the transcript is at most the epsilon of
 model       all honest sites that finish have the same result, and keep it
 sums        a total is the sum of the members' messages, and no site continues from an impossible total
 blame       only sites that lie, run twice or were rolled back are blamed
-revoked     a process with a revoked certificate cannot read what a site that knows the revocation sends
+revoked     once a site knows that a certificate is revoked, the holder cannot read the site's messages
 end         if no more sites than allowed are lost and no site lies, all other sites finish in bounded time
 
 Exceptions, with their reasons:

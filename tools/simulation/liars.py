@@ -100,7 +100,7 @@ class Liar:
             self._dictate(frame)
 
     def _dictate(self, frame: SignedFrame) -> None:
-        """After all other messages have arrived, send one that makes the sum what the liar wants."""
+        """Once all other messages have arrived, send a message that sets the sum to a chosen value."""
         place = (frame.attempt, frame.t, frame.scope)
         commits = self.others.get((Kind.COMMIT, *place), {})
         messages = self.others.get((Kind.MESSAGE, *place), {})

@@ -77,7 +77,7 @@ def identity(number: int, days: float = 30.0, key: int = 0) -> Identity:
 
 @cache
 def trust(revoked: frozenset[int] = frozenset()) -> Trust:
-    """The trust of a site that knows that the first keys of these sites are revoked."""
+    """The trust of a site that has learnt of the revocation of these sites' first keys."""
     keys = [identity(number).key.public_key() for number in sorted(revoked)]
     return Trust([_authority().certificate], [_fingerprint(key) for key in keys])
 

@@ -1,6 +1,6 @@
 """The end of a run, in three steps; no site publishes a result before it is final.
 
-1. Each site sends DONE, with the digest of what it holds after the last round.
+1. After the last round, each site states its result: it sends DONE, with the digest of the result.
 2. The result is final once all members of an attempt have sent the same digest, or at least a quorum if
    others stay silent. Every later attempt includes an honest site of this quorum, so its result is the same.
 3. A site that has the final result sends LEAVE. LEAVE also lists every attempt in which the site was charged,

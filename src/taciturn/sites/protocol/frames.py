@@ -50,8 +50,8 @@ class Kind(IntEnum):
     PROPOSE = 2  # these sites should be the members of the attempt
     SIGN = 3  # I am a member of the attempt with this id
     COMMIT = 4  # a hash of my share of the sum of round t, and hashes of the keys that mask it
-    MESSAGE = 5  # what I send in round t
-    DONE = 6  # the hash of what I hold after the last round
+    MESSAGE = 5  # my share of the sum of round t, masked, or my vector of round t without masks
+    DONE = 6  # the digest of my result after the last round
     LEAVE = 7  # I send nothing more: I have my result, or cannot continue
     TOTAL = 8  # the total of round t, for a site that was away
     KEY = 9  # a request for the key of a neighbour's envelopes, or the answer; no site stores it
@@ -212,7 +212,7 @@ def unpack_frames(data: bytes) -> list[bytes]:
 
 
 def _other_version(data: bytes) -> FrameRefused | None:
-    """The error for a frame of another version of this format; None if the data are not such a frame."""
+    """The error for a frame in another version of this format; None for other data."""
     said = re.match(rb"taciturn/(\d{1,3})\0", data[:14])
     if said is None or int(said[1]) == VERSION:
         return None

@@ -126,13 +126,13 @@ class Meeting(CatchingUp):
         return found
 
     def absent(self) -> set[int]:
-        """The sites that have not sent a hello, or have not signed what this site has signed."""
+        """The sites without a fitting hello; once this site has signed, the members that have not signed."""
         if self.signed is not None:
             return set(self._unsigned())
         return set(range(len(self.setup.names))) - set(self._present()) - (self.finishing or frozenset())
 
     def _unsigned(self) -> list[int]:
-        """The members that have not signed the attempt that this site has signed."""
+        """The members that have not signed the attempt yet, although this site has."""
         agreed, scope = self.signed or (None, NOTHING)
         members = () if agreed is None else agreed.members
         return [i for i in members if self.find(Kind.SIGN, self.number, 0, i, scope) is None]
@@ -251,7 +251,7 @@ class Meeting(CatchingUp):
     def raised(
         self, stated: Sequence[Sequence[Past]], lived: Sequence[Sequence[Past]]
     ) -> tuple[ChargedRelease, ...]:
-        """Charges of this site that other sites state and that it lacks, for example after a rollback.
+        """Charges that this site lacks, for example after a rollback, but that other sites state.
 
         stated : the charged attempts that each site states.
         lived : the same, from the sites that never lost their state or their keys.

@@ -23,7 +23,7 @@ from .frames import FrameRefused, SignedFrame
 
 _HELLO = struct.Struct("<32s32sB32sII32sHI")
 _PAST = struct.Struct("<IIdIH")
-MOST_PAST = 64  # the most earlier attempts that a hello may state, and that all members may state together
+MOST_PAST = 64  # the most earlier attempts in one hello, and in all hellos of an attempt together
 FINISH, LOST = 1, 2
 
 

@@ -202,7 +202,7 @@ class RoundSteps(Meeting):
         self._say(data)
 
     def _forget_key(self) -> None:
-        """Delete the noise and keys of a round whose message is stored."""
+        """Once the message of a round is stored, delete the noise and the keys of this round."""
         if self.keys is not None and self._stored_message(self.keys.t) is not None:
             self.keys = self.keys.next()
             self.hold(keys=self.keys.pack(), y=None)
