@@ -1,9 +1,9 @@
 """Linear algebra with the same bits on every machine: compiled loops in a fixed order, no BLAS, no LAPACK.
 
 In the method `MaskedDescent` every site computes the next model for itself from the same public sums, and all
-sites must get the same bits. BLAS sums in an order that depends on the processor. The order of summation in
-these loops is fixed. Most inner loops update each entry of a row separately, so vector instructions change no
-result.
+sites must get the same bits. The libraries BLAS and LAPACK sum in an order that depends on the processor. The
+order of summation in these loops is fixed. Most inner loops update each entry of a row separately, so vector
+instructions change no result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..core.types import Array
 from .arithmetic import compiled, dot
 
 _TINY = 2.0**-52
-_TURNS = 60  # the most QL iterations for one eigenvalue; usually two or three are enough
+_TURNS = 60  # the most QL steps for one eigenvalue; usually two or three are enough
 
 
 @compiled
@@ -116,7 +116,7 @@ def _tridiagonal(A: Array) -> tuple[Array, Array, Array]:
 
 @compiled
 def _reflect(A: Array, scale: Array) -> Array:
-    """The transposed product of the reflections that `_tridiagonal` stored in the rows of A."""
+    """The transpose of the product of the reflections that `_tridiagonal` stored in the rows of A."""
     d = A.shape[0]
     Q, u = np.eye(d), np.zeros(d)
     for k in range(d - 3, -1, -1):
@@ -150,7 +150,7 @@ def _ql(diagonal: Array, off: Array, Z: Array) -> None:
 
 @compiled
 def _ql_step(diagonal: Array, off: Array, Z: Array, low: int, m: int) -> None:
-    """One implicit QL step on rows low to m; the shift is an eigenvalue of the first 2 x 2 block of them."""
+    """One implicit QL step on rows low to m. The shift is an eigenvalue of the first 2 x 2 block in them."""
     g = (diagonal[low + 1] - diagonal[low]) / (2.0 * off[low])
     r = math.sqrt(g * g + 1.0)
     g = diagonal[m] - diagonal[low] + off[low] / (g + (r if g >= 0 else -r))

@@ -1,12 +1,13 @@
 """Compiled elementary functions. Only modules with compiled code import this module, since it loads numba.
 
-Each function is a fixed sequence of IEEE operations: nothing is reordered (no `fastmath`), no loop runs in
-parallel, and this file defines exp and log itself. So a function gives the same bits for one number and in a
-loop over many, with and without vector instructions, and with `NUMBA_DISABLE_JIT=1`. Libraries do not
-guarantee this for their exp and log.
+Each function is a fixed sequence of IEEE operations: nothing is reordered (no `fastmath`), and no loop runs
+in parallel. So a function gives the same bits for one number and in a loop over many, with and without vector
+instructions, and with `NUMBA_DISABLE_JIT=1`. Libraries do not guarantee this for exp and log, so this file
+defines both.
+
 Numba caches the machine code of each file in __pycache__, and compiles a file again only if that file
-changes. If this file changes, delete __pycache__, because the machine code of other files contains these
-functions.
+changes. The machine code of other files contains these functions. So after a change to this file, delete
+__pycache__.
 
 The relative errors are at most 2 * 2^-53 for exp, and 3 * 2^-53 for log and log1p.
 """
@@ -107,6 +108,6 @@ def dot(a: Array, b: Array) -> float:
 
 @compiled
 def assign(to: Array, values: Array) -> None:
-    """to[:] = values. A loop is used, because numba adds code for an error message to slice assignments."""
+    """to[:] = values. For a slice assignment, numba would also compile code for an error message."""
     for i in range(len(to)):
         to[i] = values[i]

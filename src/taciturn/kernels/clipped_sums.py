@@ -1,9 +1,9 @@
 """Compiled sums of psi Z over the rows Z, where psi is the clipped slope of the logistic loss.
 
-psi = weight sigma(-z) min(1, a / sigma(|z|)), z = Z f, where f is the model, sigma the logistic function, and
-a the row's limit (`limits`): |psi| <= weight a. The rows of a group are summed in ordinary floats. The sums
-of the groups are added by compensated summation, which collects the rounding errors in `lost`. So the error
-of the result does not grow with the number of rows.
+For a row Z and a model f, z = Z f and psi = weight sigma(-z) min(1, a / sigma(|z|)). Here sigma is the
+logistic function, and a is the row's entry of `limits`, so |psi| <= weight a. The rows of a group are summed
+in ordinary floats. The sums of the groups are added by compensated summation, which collects the rounding
+errors in `lost`. So the error of the result does not grow with the number of rows.
 """
 
 from __future__ import annotations
@@ -59,10 +59,7 @@ def _margins(Z: Array, f: Array, z: Array) -> None:
 
 @compiled
 def _slopes(z: Array, limits: Array, weights: Array, powers: Array, series: Array) -> None:
-    """Replace z by weight * clipped_slope(z, limit), with loops that can be vectorised.
-
-    The result has the same bits as calls of `clipped_slope`.
-    """
+    """Replace z by weight * clipped_slope(z, limit), with the same bits, in loops that can be vectorised."""
     for n in range(len(limits)):
         powers[n], series[n] = exp_parts(-min(abs(z[n]), 700.0))
     for n in range(len(limits)):
@@ -75,7 +72,7 @@ def _slopes(z: Array, limits: Array, weights: Array, powers: Array, series: Arra
 
 @compiled
 def _add_rows(part: Array, Z: Array, psi: Array) -> None:
-    """part += sum_n psi[n] Z[n], in the order of the rows. For speed, a pass over `part` adds four rows."""
+    """part += sum_n psi[n] Z[n], in the order of the rows. A pass over `part` adds four rows, for speed."""
     fours = len(Z) - len(Z) % 4
     for n in range(0, fours, 4):
         a, b, c, e = psi[n], psi[n + 1], psi[n + 2], psi[n + 3]

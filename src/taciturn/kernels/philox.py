@@ -1,8 +1,9 @@
-"""Compiled random vectors for simulations: pure functions of the key, round, site, repeat and purpose.
+"""Compiled random vectors for simulations: functions of the key, the round, the site, repeat and purpose.
 
 Philox4x32-10 [Salmon et al., SC 2011] turns a key and a counter of four 32-bit words into four random words.
-The four words of the counter are the number of the block, the round, the site, and a number for the repeat
-and purpose. So every vector has its own random stream, which does not depend on other vectors. Two random
+The first word of the counter increases with every block of four random words. The others are the round, the
+site, and a number for the repeat and the purpose. So the random numbers of a vector do not depend on other
+vectors. Two random
 words make a uniform number of 53 bits. Normal numbers come from Marsaglia's polar method. A Gamma(d) number,
 for a whole number d, is the sum of d exponential numbers.
 """
@@ -28,7 +29,7 @@ _TOGETHER = 16  # the product of this many uniform numbers does not underflow
 
 @compiled
 def block(key: Words, counter: Words, out: Words) -> None:
-    """Set `out` to four random words of 32 bits, each stored in 64 bits; all input words are below 2^32."""
+    """Set `out` to four random words of 32 bits, each stored in 64 bits; input words must be below 2^32."""
     a, b, c, d = counter[0], counter[1], counter[2], counter[3]
     k, w = key[0], key[1]
     for _ in range(10):
@@ -83,8 +84,8 @@ def _gamma(key: Words, counter: Words, words: Words, d: int) -> float:
 def draw_vectors(
     key: Words, purpose: int, t: int, sites: NDArray[np.int64], directed: bool, scales: Array, out: Array
 ) -> None:
-    """Fill `out`, (sites, repeats, d), with scale times standard normal vectors, or, if `directed`, with
-    vectors whose direction is uniform and whose length is Gamma(d) / scale."""
+    """Fill `out`, (sites, repeats, d), with scale times standard normal vectors; if `directed`, with vectors
+    of uniform direction and length Gamma(d) / scale."""
     words, counter = np.empty(4, dtype=np.uint64), np.empty(4, dtype=np.uint64)
     count, repeats, d = out.shape
     for i in range(count):

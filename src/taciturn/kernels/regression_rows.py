@@ -1,19 +1,20 @@
-"""The bounded contribution of one record to the noisy sums of a regression, compiled.
+"""Compiled functions for what one record adds to the noisy sums of a regression. Its norm is bounded.
 
     z           the record's row, including the constant, ||z|| <= 1
     x           W'z, the row in the coordinates of the public matrix W;  r = ||x||;  b is a public bound
     omega       min(1, b^2 / r^2), the weight of a row. It depends on x alone, so that weighting does not
-                change the root of the score.
+                change the root of the score (the model at which the mean score is 0)
     moments     omega x x' / b^2
     score       omega psi x / b, |psi| <= 1, and three side numbers: w, psi^2, and 1 if no value is missing
     hessian     omega w x x' / (w_max b^2), the negative derivative of the score
     meat        omega^2 v x x' / (v_max b^2), the variance of the score
 
 The family of the regression determines psi (the residual divided by its clipping bound), w (the negative
-derivative of psi in the linear predictor) and v (the variance of psi). The residual of a Poisson count is
-clipped at CUT standard deviations; x is multiplied by this clipping bound. The mean of the clipped residual
-under the model is subtracted, so that clipping does not change the root of the score. A hazard regression has
-one row for each period in which a person was at risk; the weight of a row depends only on earlier periods.
+derivative of psi in the linear predictor) and v (the variance of psi). w_max and v_max are upper bounds on w
+and v. The residual of a Poisson count is clipped at CUT standard deviations; x is multiplied by this clipping
+bound. The mean of the clipped residual under the model is subtracted, so that clipping does not change the
+root of the score. A hazard regression has one row for each period in which a person was at risk; the weight
+of a row depends only on earlier periods.
 
 If the privacy guarantee is for persons, all rows of a person have the same weight, min(1, b / sum r,
 b^2 / sum r^2). So the rows of a person together add no more than one record does. The residuals of a person
@@ -69,8 +70,7 @@ def poisson_moments(mean: float, low: float, high: float) -> tuple[float, float,
 
 @compiled
 def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> tuple[float, float, float]:
-    """(psi, w, v) of one row: psi is the residual divided by its clipping bound, w is the negative derivative
-    of psi in eta (scaled for the Hessian), and v is the variance of psi."""
+    """(psi, w, v) of one row, as at the top of this file; w is scaled for the Hessian."""
     eta = min(max(eta, -_LIMIT), _LIMIT) if family != GAUSSIAN else eta
     if family == GAUSSIAN:
         e = (y - eta) / reach
@@ -89,8 +89,8 @@ def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> t
 
 @compiled
 def cloglog_terms(eta: float) -> tuple[float, float, float]:
-    """(event, none, w) for a hazard of 1 - exp(-exp(eta)): the residual is `event` if the event happened, and
-    -`none` if it did not happen; w is the variance of the residual."""
+    """(event, none, w) for a hazard of 1 - exp(-exp(eta)). The residual is `event` if the event happened,
+    else -`none`; w is the variance of the residual."""
     t = exp(min(max(eta, -_LIMIT), 4.0))
     event = 1.0 - t / 2.0 + t * t / 12.0 if t < 1e-4 else t / (exp(t) - 1.0)
     return event, t, t * event
@@ -153,13 +153,13 @@ def regression_rows(
     family: int,
     kind: int,
 ) -> Array:
-    """The contributions of units, (units, width), from rows (n, columns) whose last column is the outcome.
+    """What units add to the sum, (units, width), from rows (n, columns) with the outcome in the last column.
 
     starts : the index of the first row of every unit, followed by n. A row with a missing value adds nothing.
-    W, f : the matrix of x = W'z, and the model at which the contributions are computed.
+    W, f : the matrix of x = W'z, and the model at which residuals are computed.
     anchor : the model that determines the clipping bounds of Poisson residuals.
-    numbers : b^2, the clipping bound of a Gaussian residual, the largest outcome, the upper bound on w and v,
-        and 1 if units are persons, else 0.
+    numbers : b^2, the clipping bound of a Gaussian residual, the largest outcome, w_max = v_max, and 1 if
+        units are persons, else 0.
     """
     d, units = len(f), len(starts) - 1
     width = d + SIDES if kind == SCORE else d * (d + 1) // 2
@@ -207,7 +207,7 @@ def regression_rows(
 
 @compiled
 def hazard_rows(Z: Array, W: Array, f: Array, numbers: Array, kind: int) -> Array:
-    """The contributions of persons to a hazard regression, (n, width).
+    """What persons add to the sum of a hazard regression, (n, width).
 
     Z (n, covariates + 2) has one row per person. Its last two columns are the last period at risk, and 1 if
     the event happened in that period, else 0. f has the coefficients of the covariates, then one for each

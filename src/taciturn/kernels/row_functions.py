@@ -1,12 +1,11 @@
 """Compiled functions that treat each row separately: the result for a row does not depend on other rows.
 
-BLAS sums a matrix product in an order that depends on the number of rows; the order in these loops does not
-depend on it. Each function takes rows (n, k) and returns one row for each of them. These functions accept
-numbers that are not finite: the caller has to check.
+Each function takes rows (n, k) and returns one row for each of them. The order of summation is fixed. In BLAS
+it depends on the number of rows, so the last bits of a result could depend on other rows. These functions
+accept numbers that are not finite: the caller has to check.
 
 `dense_rows` and `sparse_rows` change rows to whitened coordinates: each row x becomes W'x, scaled to norm 1
-if it is longer. The public matrix W makes the columns roughly uncorrelated, with equal variances. With BLAS,
-the last bits of a row could depend on how many rows a person has.
+if it is longer. The public matrix W makes the columns roughly uncorrelated, with equal variances.
 """
 
 from __future__ import annotations
@@ -79,7 +78,8 @@ def norms(X: Array) -> Array:
 
 @compiled
 def clipped(X: Array, bound: float) -> Array:
-    """x min(1, bound / ||x||) for every row x; zeros if x is not finite. Relative error <= (k + 4) 2^-53."""
+    """x min(1, bound / ||x||) for every row x; zeros if x is not finite. The relative error is at most
+    (k + 4) 2^-53."""
     out = np.zeros_like(X)
     for i in range(X.shape[0]):
         largest, sound = 0.0, True

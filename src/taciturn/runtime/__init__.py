@@ -1,4 +1,4 @@
-"""The engines that run the sites of a simulation or a fit: in one process or on a cluster."""
+"""The engines that run all sites of a simulation or of a fit, in one process or on a Ray cluster."""
 
 from typing import TYPE_CHECKING, Any
 

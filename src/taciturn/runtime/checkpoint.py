@@ -1,4 +1,4 @@
-"""Checkpoints: the states of all sites, written to disk atomically. A run resumes from them after a crash."""
+"""Checkpoints of a run: the states of all sites, written to disk. After a crash the run resumes from them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _FILE = re.compile(r"round(\d+)-(?:record|sites(\d+)-(\d+))\.npz")
 class Checkpoint:
     """A folder with the newest complete checkpoint of one run.
 
-    Every shard (a group of sites) writes the states of its own sites. The driver writes the record of losses
-    and accuracies and then the manifest, which makes the checkpoint valid. The noise of a round is a function
-    of the seed and the round, so a resumed run draws the same noise as the interrupted run.
+    Every shard (a group of sites) writes the states of its sites. The main process then writes the record of
+    losses and accuracies and, last, the manifest, which makes the checkpoint valid. The noise of a round is a
+    function of the seed and the round, so a resumed run draws the same noise.
     """
 
     folder: Path
@@ -105,7 +105,7 @@ class Checkpoint:
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def finish(self, t: int, fingerprint: str, recorder: Recorder) -> None:
-        """Write the record of rounds 1..t, make round t the newest checkpoint, delete all other rounds."""
+        """Write the record of rounds 1..t, make round t the newest checkpoint, and delete other rounds."""
         history = {} if recorder.history is None else {"history": np.stack(recorder.history[:t])}
         record = {"loss": recorder.loss, "accuracy": recorder.accuracy, "gap": recorder.consensus_gap}
         _write_npz(self._record(t), {**record, **history})
@@ -116,7 +116,7 @@ class Checkpoint:
     def clear(self, t: int) -> None:
         """Delete unfinished files, and the files of all rounds but t.
 
-        A run that was interrupted before `finish` leaves states behind, possibly of other settings or shards.
+        A run that was interrupted before `finish` leaves files behind, perhaps of other settings or shards.
         """
         old = [path for path, (round_, *_) in self._files() if round_ != t]
         for path in [*old, *self.folder.glob(f"*{PART}")]:
@@ -134,7 +134,7 @@ class Checkpoint:
         return self.folder / f"round{t}-record.npz"
 
     def _files(self) -> list[tuple[Path, list[int]]]:
-        """The files of all rounds, each with its round and, for states, its first site and the next after."""
+        """Each file with its round. If the file has states, the range of its sites follows: start, stop."""
         names = [(path, _FILE.fullmatch(path.name)) for path in self.folder.iterdir()]
         return [(path, [int(n) for n in name.groups() if n is not None]) for path, name in names if name]
 
@@ -153,10 +153,10 @@ class Checkpoint:
 
 
 class ResumedRun:
-    """The checkpoints of one run: the round at which the run starts, and the rounds whose states are saved.
+    """The use of checkpoints in one run: it fills the record from the newest one, and writes new ones.
 
-    checkpoint : where states are saved; None if the run saves none.
-    start : the round of the newest checkpoint, up to which the record is filled; 0 without a checkpoint.
+    checkpoint : where states are saved; None if the run saves no states.
+    start : the last round in the newest checkpoint; the run continues after it. 0 without a checkpoint.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class ResumedRun:
         return self.checkpoint if due else None
 
     def finish(self, t: int) -> None:
-        """If a checkpoint is due, make round t the newest. The shards have already written its states."""
+        """If a checkpoint is due after round t, complete it. The shards have already written their states."""
         if (checkpoint := self.due(t)) is not None:
             checkpoint.finish(t, self.fingerprint, self.recorder)
 

@@ -1,11 +1,12 @@
-"""Choose the engine that should be faster, for engine="auto". The predicted seconds for a run are:
+"""Choose the engine that should be faster, for engine="auto", from the predicted seconds of a run:
 
     local   T (n SITE + (s SMALL + entries ENTRY) / cores)
     ray     start + T (ROUND + (n SITE + s SMALL + entries ENTRY) / shards)
 
 T is the number of rounds, n the number of sites that the general solver solves, s the number of small sites
-(which a kernel solves) times repeats, and entries = rows x features x repeats of all sites. Work in Python
-holds the interpreter's lock, so threads do not make it faster; shards do, because they are processes.
+(which compiled code solves) times repeats, and entries = rows x features x repeats of all sites. Shards are
+processes of a Ray cluster. Work in Python holds the interpreter's lock, so processes make it faster, but
+threads do not.
 `docs/scale.md` says how the constants were measured, and `python -m benchmarks.scale` measures them again.
 """
 
@@ -39,11 +40,11 @@ JOIN = 1.5
 
 
 THREADED = 800_000
-"""Threads help if rows x features x repeats of a site is at least this; else they wait for the lock."""
+"""Threads help if rows x features x repeats of a site is at least this; else they wait for Python's lock."""
 PASSED = 200_000
-"""The threshold `THREADED` for methods without a solver, which read the rows once per round."""
+"""The same threshold for methods without a solver, which read the rows once per round."""
 SHARED = 2e-3
-"""Several threads share the work of the kernels if it takes at least this many seconds per round."""
+"""Threads share the work of compiled code if this work takes at least this many seconds per round."""
 
 
 def threads_for(setup: Setup) -> int:
@@ -64,7 +65,7 @@ def threads_for(setup: Setup) -> int:
 
 
 def _small_sites(problem: AnyProblem) -> int:
-    """The number of small sites, which a kernel solves; 0 if the rows are not loaded yet."""
+    """The number of small sites, which compiled code solves; 0 if the rows are not loaded yet."""
     if isinstance(problem, SourcedProblem):
         return 0
     return sum(is_small(problem.site(i)) for i in range(problem.n))

@@ -1,4 +1,4 @@
-"""The local engine: all sites of a run in one process. Sites are grouped into nodes that threads share."""
+"""The local engine: all sites of a run in one process. Threads run nodes; a node computes some sites."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .engine_selection import threads_for
 from .setup import Setup
 
 Rounds = Generator[Send, Any, Any]
-_TOGETHER = 256  # sites that one node may have in a run with a single thread; above 8 times that, 8 nodes
+_TOGETHER = 256  # the most sites of a node in a run with one thread, unless the run has 8 nodes already
 
 
 def run_local(
@@ -37,10 +37,10 @@ def run_local(
     show: bool | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
-    """Run all rounds of `setup` in this process. Threads share the nodes; BLAS calls are single-threaded.
+    """Run all rounds of `setup` in this process. BLAS calls use a single thread each.
 
-    Every release is charged to `ledger` before it is sent; by default to a new ledger in memory. A simulation
-    with a `checkpoint` resumes from the newest checkpoint, and gives the same bits as an uninterrupted run.
+    Every release is charged to `ledger` before it is sent; by default to a new ledger in memory. With
+    `checkpoint`, a simulation resumes from the newest checkpoint, with the bits of an uninterrupted run.
     """
     workers = None if threads is None else checks.whole("threads", threads, least=1)
     if isinstance(setup.problem, SourcedProblem):
@@ -69,8 +69,8 @@ def run_local(
 class LocalNetwork:
     """All nodes of a run in one process, and their models after the last two rounds.
 
-    A node waits only for the messages that it needs, so a thread without work in one round begins the next
-    round. No node is more than two rounds ahead of the record, so the models of two rounds are kept.
+    A node waits only for the messages that it needs, so a node may begin the next round while others are in
+    this one. No node is more than two rounds ahead of the record, so the models of two rounds are kept.
 
     metrics : (2, 2, sites, repeats); metrics[t % 2] has each site's mean loss and accuracy on its own rows
         after round t.
@@ -107,7 +107,7 @@ class LocalNetwork:
         """Run all nodes, and yield the number of each round as soon as all nodes have completed it."""
         last, known = self.setup.rounds, [self.recorded] * len(self.cuts)  # known: each node's last round
         sent = [self.recorded] * len(self.cuts)
-        waits: dict[int, list[int]] = {}  # for each idle node, nodes whose messages it may still lack
+        waits: dict[int, list[int]] = {}  # for each idle node, the nodes from which it may lack a message
         idle, ended = set(range(len(self.cuts))), SimpleQueue[tuple[int, BaseException | None]]()
 
         def work(k: int, advance: Callable[[int], None]) -> None:
@@ -143,7 +143,7 @@ class LocalNetwork:
                 yield self.recorded
 
     def _begin(self, k: int) -> None:
-        """Put the first message of node k, which its loop has already charged, into `messages`."""
+        """Compute the first message of node k, charge it, and put it into `messages`."""
         self.messages.put(k, next(self.loops[k]))
 
     def _go_on(self, k: int) -> None:

@@ -1,4 +1,4 @@
-"""The setup of a run for all engines. It is checked as a whole before the first round."""
+"""The setup of a run: what an engine needs to carry out the run, checked before the first round."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..privacy.facts import RunFacts, SiteFacts
 class Setup:
     """One run: R repeats of T rounds on N sites. With a seed it is a simulation; else its noise is secret.
 
-    outputs : the number of runs on the same records, this run included, that share one ledger.
+    outputs : the number of runs on the same records, including this run, that are charged together.
     names, marks : the names of the sites, and warnings for the reader of the certificate.
     """
 
@@ -56,7 +56,7 @@ class Setup:
         return self.method.prepare(network, self.rounds, self.options)
 
     def on(self, problem: AnyProblem) -> Setup:
-        """The same run with loaded rows. Raises if the method is private and a row has a norm above 1."""
+        """The same run on `problem`, with loaded rows. A private method needs rows of norm at most 1."""
         setup = replace(self, problem=problem)
         if setup.prepared.private:
             problem.require_unit_rows()
@@ -111,7 +111,7 @@ def prepare(
 ) -> Setup:
     """The checked setup of a run. `fields` are fields of `Setup`; without `seed`, the noise is secret.
 
-    If the engine loads the rows after this call, `Setup.on` checks the rows.
+    Rows that are already loaded are checked here. An engine that loads rows later checks them by `Setup.on`.
     """
     options = RunOptions(fields.get("seed") is None, tol, start, strict, idealised)
     setup = Setup(problem, Graph.of(graph, problem.n), method, options=options, **fields)

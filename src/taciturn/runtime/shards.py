@@ -1,9 +1,9 @@
-"""Shards: groups of sites of a run, each in one process of a cluster. This file does not use Ray.
+"""Shards: groups of sites of a run. Each process of a cluster computes one shard. This file does not use Ray.
 
 Before each round, a shard gets the messages that other shards sent to its sites in the previous round. After
 the round, it returns the messages that other shards need. A shard adds up neighbours' vectors in the same
-order as the local engine, so every vector is the same to the last bit for any number of shards. The driver
-runs the loop of `methods/loop.py` and makes the charges.
+order as the local engine, so every vector is the same to the last bit for any number of shards. The driver, a
+process without sites, runs the loop of `methods/loop.py` and charges the ledger.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .setup import Setup
 
 Places = NDArray[np.int64]
 
-_MOST = 2048  # a node has at most this many sites, and an eighth of the shard: small temporary arrays
+_MOST = 2048  # the most sites of a node (and an eighth of its shard), so that temporary arrays stay small
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Part:
 
 
 class ShardTask(NamedTuple):
-    """The facts that one shard needs about a run. Of other shards it knows only which vectors to exchange."""
+    """The facts that one shard needs about a run. Of other shards it has only the vectors to exchange."""
 
     part: Part
     prepared: PreparedMethod
@@ -81,8 +81,8 @@ class StepResult(NamedTuple):
 
     losses, accuracies : (sites, repeats), of each site's model on the site's own rows.
     total : (repeats, d), the sum of the models of the shard's sites.
-    gap : (repeats,), in the previous round, the largest distance of a model from the mean model; None if the
-        mean model is not known.
+    gap : (repeats,), the largest distance of a model of the round before from the mean model of that round;
+        None if the mean model is not known.
     """
 
     losses: Array
@@ -118,7 +118,7 @@ class Shard:
         return node.start(first[self.part.places[own.start : own.stop]], self._hear(own, first))
 
     def receive(self, heard: Sequence[Any], mean: Array | None, *, save: bool) -> StepResult | None:
-        """End the last computed round with the messages of other shards; return None if there is no round."""
+        """Complete the last computed round with the messages of other shards; None if there is no round."""
         if not self.sent:
             return None
         gap = None if mean is None else self.gap(mean)

@@ -1,4 +1,4 @@
-"""simulate: a seeded, reproducible run without privacy, for experiments."""
+"""The function `simulate`: a run for experiments, with seeded noise that gives no privacy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Engine(Protocol):
 
 @contextmanager
 def one_cluster(engine: str) -> Iterator[None]:
-    """A block in which all runs share one cluster if `engine` is "ray"; otherwise it has no effect."""
+    """A block in which all runs share one cluster, if `engine` is "ray"; else without effect."""
     if engine != "ray":
         yield
         return

@@ -37,13 +37,14 @@ def train(
     """Run `method` once, with secret noise from a cryptographic generator that cannot be seeded.
 
     A private method of the paper gets defaults for `output_noise`, `grid` and `clip` if they are not set. The
-    default of `tol` is so large that floats can certify it for any rows, because a failed solve would reveal
-    something about the rows. `idealised` leaves the method as it is, and the certificate says so. `measure`
-    records loss and accuracy, which no noise protects; by default both are nan, and the run contains only
-    released vectors. `ledger` is a new file, in which each charge is on disk before the charged message is
-    released, or an open ledger that was created for this run. `budget` stops the run before a site exceeds
-    this budget. Inside a `with Budget` block, the cost of the whole run is first reserved in that `Budget`.
-    MaskedDescent has no solver, so it refuses `tol` and `idealised`.
+    default of `tol` is so large that the solver reaches it for any rows, because a failed solve would reveal
+    something about the rows. With `idealised`, the method stays as it is, and the certificate says so.
+    MaskedDescent has no solver, so it refuses `tol` and `idealised`. `measure` records loss and accuracy,
+    which no noise protects; by default both are nan, and the run contains only released vectors.
+
+    `ledger` is the path of a new file, or an open ledger that was created for this run. In a file, each
+    charge is on disk before the message is released. `budget` stops the run before a site exceeds this
+    budget. Inside a `with Budget` block, the cost of the whole run is first reserved in that `Budget`.
     """
     setup = prepare(
         problem,
@@ -69,8 +70,8 @@ def run_charged(
 ) -> list[Run]:
     """Carry out one run per setup, one after the other. `outputs` of every setup must be the number of runs.
 
-    A round is charged once for all runs, before the first run releases it. Inside a `with Budget` block, the
-    whole cost is first reserved in that budget, under the name `what`.
+    All runs share one ledger. The first run charges a round for all runs before it releases its message.
+    Inside a `with Budget` block, the whole cost is first reserved in that budget, under the name `what`.
     """
     coming = iter(setups)
     first = next(coming)

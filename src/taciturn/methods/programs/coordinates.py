@@ -1,12 +1,15 @@
 """Whitened coordinates, in which rows vary equally in every direction, learnt from noisy second moments.
 
+All sites release the mean M of x x' over all rows, weighted and with noise, two or three times:
+
     release     M / cap,  M = mean of omega x~ x~',   x~ = W'x,   omega ||x~||^2 <= cap
     whiten      W <- W Q (l + nu)^(-1/2)      l, Q: eigenvalues ("levels") and eigenvectors of M, denoised;
                                               nu: half the largest eigenvalue of pure noise (`noise_edge`)
     rotate      W <- W Q                      after the last release, whose levels are kept
 
 x is a row, omega its weight. A release is divided by its cap, so that its noise can be fixed before W is
-known. All results of this file are public, and every machine computes the same bits.
+known. mu is the privacy budget of the run (mu-GDP), and each release has a share of mu^2. All results of this
+file are public, and every machine computes the same bits.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ _SHARE, _PER_RATE, _MOST = 0.02, 0.001, 0.06  # shares of mu^2 for two releases 
 _MANY = (0.02, 0.03, 0.04)  # shares of mu^2 for three releases of moments
 _FLOOR = 1e-9  # a lower bound on the mean of the diagonal of M
 _FEW_COLUMNS, _MANY_COLUMNS = 4, 600
-_LIFT = 0.3  # times the noise edge is added to the last levels, because noise may hide so much of a level
+_LIFT = 0.3  # _LIFT times the noise edge is added to the last levels: noise may hide that much of a level
 _BIAS = 0.05 * 0.15 / 4.0  # the allowed loss from clipping, relative to the loss from noise
 
 
@@ -36,7 +39,8 @@ class Strength:
     """The signal strength of a run, in public numbers.
 
     units, mu : n, the number of records or persons, and mu of the whole run.
-    noises : N / h for N sites, h of them honest: the noise variance relative to that of a trusted centre.
+    noises : N / h for N sites, h of them honest: the variance of the noise in a sum, divided by the variance
+        of a trusted centre's noise.
     """
 
     units: int
@@ -66,8 +70,10 @@ class Strength:
         )
 
     def kappa(self, K: float) -> float:
-        """The bound on a row's length, in units of sqrt K: the smallest bound with a bias well below the
-        noise, within the range `KAPPA`."""
+        """The smallest bound on a row's length, in units of sqrt K, that keeps the bias well below the noise.
+
+        It is within the range `KAPPA`.
+        """
         least, most = KAPPA
         return min(max(math.sqrt(_BIAS * self.units * self.mu * self.mu / (self.noises * K)), least), most)
 
@@ -131,7 +137,7 @@ class Coordinates:
         return np.minimum(1.0, np.minimum(2.0 * self.q / r, self.cap / r / r))
 
     def margin_square(self, u: Array) -> float:
-        """An estimate of the mean of (u . x~)^2: its weighted mean, divided by the mean weight."""
+        """An estimate of the mean of (u . x~)^2: its weighted mean, divided by a typical weight."""
         return total(self.levels * u * u) / min(1.0, 2.0 * self.kappa)
 
 

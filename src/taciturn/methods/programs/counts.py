@@ -1,9 +1,9 @@
-"""Programs with one sum: counts of rows in the cells of public tables, and the mean of q q' over all units.
+"""Programs with one noisy sum: counts of rows in the cells of public tables, or the mean of q q' over rows q.
 
 A unit is a record or a person. A record is in one cell of each table. Replacing a record changes at most two
 cells of each table by one, so it moves the counts of k tables by at most sqrt(2 k). Each of the m rows of a
 person has weight 1/m, rounded down to the grid, so replacing a person moves the counts by at most sqrt(2 k)
-too. Counts are whole numbers of grid steps, so no count is rounded.
+too. All weights are whole numbers of steps of the public grid, so the counts are not rounded again.
 
 For rows q and p of norm at most 1, |q q' - p p'|^2 = |q|^4 + |p|^4 - 2 (q.p)^2 <= 2. So replacing a unit
 moves the mean of q q' over n units by at most sqrt 2 / n, before rounding. taciturn computes q q' and rounds
@@ -68,9 +68,9 @@ class Counts(Joinable):
         )
 
     def part(self, network: Network) -> ProgramPart:
-        """The same sum as one of several questions in a job.
+        """The sum as one of several questions in a job.
 
-        Over k tables, a unit's vector of counts has norm sqrt k and is divided by sqrt k.
+        A unit's vector of counts over k tables has norm sqrt k. Here it is divided by sqrt k.
         """
         units, scale = sum(network.samples), math.sqrt(len(self.lengths))
         plan = SumPlan(ALIGNED, sum(self.lengths), math.sqrt(2.0) / units, 0.0, 1.0, 1.0, whole=True)
@@ -94,8 +94,8 @@ class CountState:
 class CountsProgram(PublicHalf):
     """The public half: it asks for one total, which gives the result.
 
-    steps, scale : the weight of a unit in grid steps, and the factor that turns the total into counts. They
-        are None and 1 if the total already consists of counts.
+    steps : the weight of a unit in grid steps; None if a unit has weight 1.
+    scale : the factor that turns the total into counts.
     """
 
     lengths: tuple[int, ...]
@@ -137,7 +137,7 @@ class SiteCells(PrivateHalf):
     """The private half: the cells of one site's rows, (rows, tables). Cells are numbered across all tables.
 
     rows_of_person : for each row, the number of rows of the same person; None if every row is a unit.
-    steps : the weight of a unit in grid steps; None means a weight of 1, which is 1 / grid steps.
+    steps : the weight of a unit in grid steps; None if a unit has weight 1, that is, 1 / grid steps.
     """
 
     cells: Cells
@@ -172,7 +172,7 @@ class OuterProducts(Joinable):
     colluding: int | None = None
 
     def part(self, network: Network) -> ProgramPart:
-        """The same sum as one of several questions in a job."""
+        """The sum, for a run of its own or as one of several questions in a job."""
         length, S = self.width * (self.width + 1) // 2, math.sqrt(2.0) / network.units
         plan = SumPlan(ALIGNED, length, S, 0.0, 1.0, 1.0, whole=True)
         return ProgramPart((plan,), lambda sums, sites: OuterProgram((length,)))

@@ -1,12 +1,12 @@
-"""The public part of masked descent: from the released sums to the next point, and to the model.
+"""The public part of masked descent: gradient descent on noisy sums. Masks hide what each site adds to them.
 
     round 1     M, the second moments of all rows, or an approximation of them (`moments.py`)
     round t     g, the mean gradient at y(t); then
                 y = x + beta (x - x_before),   x_new = y - (bend M + reg + p_t)^-1 (g + reg y)
 
-x is the last point, and `reg` is the regularization. `bend` is the mean curvature of the loss. `step_size.py`
-sets the damping p_t and the model, from released numbers alone. Every site computes all of this on its own,
-to the same bits. No code in this file sees rows.
+x is the last point, x_new the next point, and y the point of the gradient. `reg` is the regularization, and
+`bend` the mean curvature of the loss. `step_size.py` sets the damping p_t and the model, from released
+numbers alone. Every site computes all of this on its own, to the same bits. No code in this file sees rows.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class DescentState:
 class Descent(PublicHalf):
     """The public half of masked descent, with the public facts of a run.
 
+    outputs : the number of models: one for each class of softmax, else 1.
     full : whether the first release contains all second moments (True), or only means and squares (False).
     noise : the standard deviation of the noise in the sum of all sites, round by round.
     regularization : the weight of ||f||^2 / 2, which is added to the mean loss.
@@ -130,7 +131,7 @@ class Descent(PublicHalf):
         return new, _within(new + step_size.MOMENTUM * (new - x)), f, sum_y, sum_g
 
     def _damping(self, shape: Shape, step: int, bends: list[float], mean_y: Array, mean_g: Array) -> float:
-        """p_t, set so that all steps together take the time with the least predicted loss (`step_size`)."""
+        """The damping p_t. All steps together then last for the time that `step_size.run_time` computes."""
         weight, variance = 0.5 * step * (step + 1.0), 0.0
         for k in range(1, step + 1):
             part = k * self.noise[k] / weight
@@ -142,7 +143,9 @@ class Descent(PublicHalf):
         whole = self.noise[-1] / math.sqrt(self.steps)
         levels = np.concatenate([bend * shape.all_levels + reg for bend in bends])
         time = step_size.run_time(levels, tau, whole)
-        return self.steps / ((1.0 - step_size.MOMENTUM) * time)  # momentum: 1 / (1 - beta) times longer steps
+        return self.steps / (
+            (1.0 - step_size.MOMENTUM) * time
+        )  # momentum beta makes steps 1 / (1 - beta) as long
 
 
 def _solve(shape: Shape, bends: list[float], p: float, g: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The losses of masked descent, with their slope and mean curvature."""
+"""The losses that masked descent (`masked_descent.py`) can minimise, with their slope and mean curvature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The private half of the descent: a site's share of each sum. No other code of the descent sees rows."""
+"""The private half of masked descent: what a site's rows add to each sum, which is the site's share of it.
+
+No other code of the descent sees rows. `descent.py` and `whitened.py` are the public halves.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ class Share(ABC):
 
 
 class MarginShare(Share):
-    """The share of a site whose loss is a function of margins or residuals."""
+    """The share of a site if the loss is a function of margins or residuals."""
 
     def gradient(self, y: Array) -> Array:
         F = y[:, 0, :]
@@ -95,7 +98,7 @@ class SoftmaxShare(Share):
 
 
 class WhitenedShare:
-    """The private half of one site: its share of every sum."""
+    """The private half of one site in whitened coordinates (`coordinates.py`): its share of every sum."""
 
     def __init__(self, objective: LocalObjective, total: int, constant: float | None) -> None:
         self.objective, self.total = objective, float(total)
@@ -149,7 +152,7 @@ class WhitenedShare:
         return -(at.W.T @ summed) / (at.q * self.total)
 
     def _limits(self, at: Coordinates, repeat: int) -> Array:
-        """The bound min(1, q / r) on each row's slope, r = ||W'x||; computed once for these coordinates."""
+        """The bound min(1, q / r) on the slope of each row, where r = ||W'x||; kept for later gradients."""
         kept = self._kept.get(repeat)
         if kept is None or kept[0] is not at:
             blocks = self.objective.blocks(1)
@@ -169,11 +172,11 @@ def weighted_blocks(blocks: Iterable[Block], weights: Array) -> Iterator[tuple[B
 
 
 def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, constant: float | None) -> Array:
-    """Sums over rows, before they are divided by n: x x' as a triangle, or x and x^2 without the constant.
+    """The sums over rows of x x', as a triangle, or of x and x^2 without the constant column.
 
-    A row is stored multiplied by its label or by -1, which does not change x x'. For x, the function reads
-    this sign from the constant column, whose true value is positive. Without a constant column, it keeps the
-    stored signs.
+    A row x is stored multiplied by its label or by -1. This does not change x x'. To sum x, the sign is
+    undone: it is that of the constant column, because the constant is positive. Without a constant column,
+    the rows are summed as they are stored.
     """
     if full:
         gram = np.zeros((d, d))
@@ -190,7 +193,7 @@ def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, con
 
 
 def triangle(gram: Array) -> Array:
-    """The upper triangle row by row, off-diagonal entries times sqrt 2, to keep the matrix norm."""
+    """The upper triangle of a symmetric matrix, off-diagonal entries times sqrt 2 to keep the matrix norm."""
     scaled = np.triu(gram, 1) * math.sqrt(2.0) + np.diag(np.diagonal(gram))
     return scaled[np.triu_indices(len(gram))]
 

@@ -1,4 +1,8 @@
-"""MaskedDescent: the method, and all numbers of a run, computed before anything is sent."""
+"""MaskedDescent: gradient descent on noisy sums over all sites. Masks hide what each site adds to a sum.
+
+All numbers of a run are computed before anything is sent. The descent itself is in `descent.py` and, for
+whitened coordinates (in which rows vary equally in every direction), in `whitened.py`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ MANY_ROWS = 2**26  # the assumed bound on the rows of one site, if persons may h
 class PublicFacts:
     """The public facts about a network's rows before the run.
 
-    sites : N.   total : n, the records or persons of all sites together.   largest : the most rows at a site.
+    sites : N.   total : n, the records or persons of all sites.   largest : a bound on the rows of a site.
     places : the most sites at which one person may have rows.
     dimension, data_norm : d, and the bound on the norm ||x|| of a row.
     loss, regularization : the objective is the mean loss over all n plus regularization ||f||^2 / 2.
@@ -58,10 +62,10 @@ class PublicFacts:
 class MaskedDescent:
     """Gradient descent on masked sums over all sites.
 
-    The noise of all honest sites together protects each record. So N sites are about as accurate as a trusted
-    centre with all the rows, however the rows are distributed. The guarantee for a record holds if at most
-    `colluding` of the sites that do not hold this record collude. The certificate also states epsilon for
-    every larger number of colluding sites.
+    The noise of all honest sites together protects each record. So the model is about as accurate as that of
+    a trusted centre with all rows, however the rows are distributed. The guarantee for a record holds if at
+    most `colluding` of the sites that do not hold this record collude. The certificate also states epsilon
+    for every larger number of colluding sites.
 
     Parameters
     ----------
@@ -75,8 +79,8 @@ class MaskedDescent:
         rows and needs half the noise. For several classes, weights on the records have the same effect.
     connectivity : the least number of partners with which each site shares a mask. By default every pair of
         sites shares a mask in a network of up to 128 sites; in a larger network it is colluding + 1.
-    share : the share of the squared budget, mu^2, for the moments of the rows; by default a fixed rule sets
-        it.
+    share : the share of the squared budget mu^2 (mu-GDP) for the moments of the rows; by default a fixed
+        rule sets it.
     whiten : learn whitened coordinates from the moments and descend in them (True), or descend in the
         rows' own coordinates (False). By default `whitens` chooses from public numbers.
 
@@ -131,7 +135,7 @@ class MaskedDescent:
         if type(network.regularizer) is not L2:
             raise ParameterError("`regularizer` must be L2 for MaskedDescent.")
         if not network.samples:
-            raise UnreadRowsError("MaskedDescent")  # caught: the rows are read, and the run prepared again
+            raise UnreadRowsError("MaskedDescent")  # `runtime/setup.py` then reads the rows
         loss, persons = network.loss, network.persons
         outputs = loss.classes if isinstance(loss, Softmax) else 1
         facts = PublicFacts(
@@ -163,7 +167,7 @@ class MaskedDescent:
         return self.strength(facts).whitening_pays(facts.dimension)
 
     def _plain_reason(self, facts: PublicFacts) -> str:
-        """Why whitened coordinates are not possible, or an empty text."""
+        """The reason why whitened coordinates are not possible; "" if they are possible."""
         if type(facts.loss) is not Logistic:
             return f"whitened coordinates need the logistic loss, not {facts.loss.name}"
         if not self.bounded:
@@ -247,7 +251,7 @@ def plan_sums(
     constant: bool = False,
 ) -> tuple[SumFacts, ...]:
     """Each sum with its noise, which `fix` sets. The bounds on floating-point errors depend on the noise of
-    the moments that are released before. `constant` : whether the last column is known and not released."""
+    earlier moments. `constant` : whether the last column is known and not released."""
     X = terms.data_norm
     largest = {
         MOMENTS: math.sqrt(2) * X**2,

@@ -1,7 +1,7 @@
 """The second moments M of the rows from the first release, corrected for the known noise.
 
-    Full    M = mean of x x', its eigenvectors and eigenvalues ("levels")          for d up to 256
-    Wide    M = diag(variances) + mean mean', with O(d) memory, no d x d matrix    for larger d
+    Full    M = mean of x x', as eigenvectors and eigenvalues ("levels")     usual for up to 256 columns
+    Wide    M = diag(variances) + mean mean', which needs memory O(d)        usual for more columns
 
 With several hundred columns, the noise hides all of M except its diagonal and the mean.
 """
@@ -17,15 +17,16 @@ from ...core.types import Array
 from ...kernels.algebra import eigenpairs, product, rebuild, total, transposed_product
 from ...kernels.arithmetic import dot
 
-LEAST = 0.1  # the lowest allowed level / the mean level: lower levels are noise; 0 to 0.25 work equally well
+LEAST = 0.1  # the lowest level / the mean level; lower levels would be noise; 0 to 0.25 work equally well
 _FIXED = 1e-3  # the level of a constant column (whose variance is 0) / the mean level
 
 
 @dataclass(frozen=True, eq=False)
 class Full:
-    """M as eigenvalues and eigenvectors (the rows of `vectors`). `constant` : the value of the last column.
+    """M as eigenvalues and eigenvectors.
 
-    levels : the eigenvalues of M.
+    levels, vectors : the eigenvalues of M, and the eigenvectors as rows.
+    constant : the value of the last column if it is the same in every row, else None.
     gain : step t multiplies the curvature by 1 + gain (t - 1), so that converged directions are averaged.
     """
 
@@ -44,7 +45,7 @@ class Full:
 
     @property
     def all_levels(self) -> Array:
-        """All levels that determine for how long the run descends."""
+        """The levels from which `step_size.run_time` computes the length of the descent."""
         return self.levels
 
     def at(self, s: Array) -> Array:

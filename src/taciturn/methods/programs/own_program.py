@@ -58,7 +58,7 @@ class ProgramFacts(NamedTuple):
 class Step:
     """One sum: its name, its length, the bound on the norm of a unit's vector, its share of the budget.
 
-    aligned : whether the vectors of two units never have a negative inner product, as with cells and outer
+    aligned : whether the inner product of the vectors of any two units is at least 0, as with cells and outer
         products. Such a sum needs less noise.
     """
 
@@ -154,7 +154,7 @@ class ProgramHalf(PublicHalf):
         return ProgramState(0, inner, np.zeros((repeats, self.dimension)))
 
     def query(self, state: ProgramState) -> list[Query]:
-        """The next query of each repeat, checked: for example, its expression has the stated width."""
+        """The next query of each repeat. Raises if a query does not fit its step or needs too much work."""
         step, found = self.plan[state.t], []
         for inner in state.inner:
             query = self.program.query(inner)
@@ -248,7 +248,7 @@ class UnitVectors(PrivateHalf):
     installed: Callable[[Array, Mapping[str, Array]], Any] | None = None
 
     def integers(self, query: list[Query], facts: SumFacts) -> Integers:
-        """The sum over this site's units, (repeats, length). A row whose computation fails adds zeros."""
+        """The sum over this site's units, (repeats, length). A row adds zeros if its computation fails."""
         return np.stack([self._add_up(one, facts) for one in query])
 
     def _add_up(self, query: Query, facts: SumFacts) -> Integers:
@@ -306,7 +306,7 @@ def row_by_row(
 
 @dataclass(frozen=True)
 class OwnProgram(Joinable):
-    """The method: a program within (epsilon, delta), each step with its share of the budget.
+    """The method: one run of a program within (epsilon, delta).
 
     columns : the number of columns of a row, if it differs from the dimension of the network.
     """
@@ -318,7 +318,7 @@ class OwnProgram(Joinable):
     columns: int | None = None
 
     def part(self, network: Network) -> ProgramPart:
-        """The same sums as one of several questions in a job."""
+        """The sums, for a run of their own or as one of several questions in a job."""
         units = network.units
         columns = network.dimension if self.columns is None else self.columns
         plan = check_steps(self.program.steps(ProgramFacts(units, network.total, columns)))
@@ -359,7 +359,7 @@ def check_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ProgramTable:
-    """The rows of all sites for a program; used in place of a `Problem`.
+    """The rows of all sites for a program, with the attributes of a `Problem` that a run needs.
 
     samples : the number of records, or persons, of each site.
     dimension : the number of columns of a row.

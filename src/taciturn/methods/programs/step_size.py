@@ -1,13 +1,14 @@
-"""The rule that sets the step size and the final model of the descent, from released numbers alone.
+"""The rule that sets step sizes and the final model of masked descent, from released numbers alone.
 
 These are pure functions of released numbers and public facts, so they cost no privacy. Only the shares of the
 budget for each release are fixed before the run. Each function is a fixed sequence of operations, so that
 every site gets the same bits.
 
 The rule uses the public curvature to convert all gradients so far to gradients at one point. It finds the
-scale tau of the solution that explains these gradients best. Tau, the levels (eigenvalues of the second
-moments) and the known noise give the time of least predicted loss. The final model is one further step, from
-the mean point with the mean gradient; this step needs no release.
+scale tau of the solution that explains these gradients best. A long descent has a small bias but much noise.
+From tau, the levels (eigenvalues of the second moments) and the known noise, the rule computes the descent
+time with the least predicted loss. The final model is one further step, from the mean point with the mean
+gradient; this step needs no release.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ROUNDS, ROUNDS_WIDE = 41, 81  # usual rounds for up to FULL columns, and for mor
 SHARE = 0.03  # share of mu^2 for the first release; 0.01 is worse for d = 300, 0.06 and 0.1 change nothing
 MOMENTUM = 0.7  # 0.4 to 0.7 work equally well, 0.7 is faster if the curvature decreases, 0.8 oscillates
 RIDGE = 0.3  # damping of the last step, which needs no release, divided by a round's damping; 0.1 to 1 work
-_STRETCH = 2.5  # factor on the time: the mean point lags behind the last point, and steps lag behind the flow
+_STRETCH = 2.5  # times the computed time, because the mean point lags behind, and steps lag behind the flow
 _CAP = 1.6  # noise alone may move a coordinate by at most _CAP times the scale tau of the signal
 HEAVY = 4.0  # degrees of freedom of Student's t, the prior of the coordinates: a few of them are far larger
 _MIDDLE, _WIDTH = 0.15, 0.4  # mean and std of log tau: margins are of order 1, and so are the coordinates

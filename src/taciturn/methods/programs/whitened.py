@@ -1,9 +1,12 @@
-"""The public part of whitened descent: moments give whitened coordinates, in which the descent then runs.
+"""The public part of whitened descent: sums give coordinates in which rows vary equally, then the model.
+
+The first sums are moments of the rows, from which `coordinates.py` computes the matrix W. The others are
+gradients at a sequence of points:
 
     gradient    g = -(1/n) sum y psi x~ / q at f = W u;  x~ = W'x, label y, slope psi with psi ||x~|| <= q
     means       u_ and g_, the means of all points and gradients so far; step t has weight t^2
-    model       each coordinate of u* from s = H u_ - g_ = H u* + noise, H = beta lambda, shrunk towards 0
-                according to the known noise
+    model       an estimate of u* from s = H u_ - g_ = H u* + noise, H = mean slope of psi x second moments;
+                each coordinate is shrunk towards 0 according to the known noise
     next point  from u_ to the model, and half as far beyond the model
 
 Every site computes all of this on its own, to the same bits. No code in this file sees rows.

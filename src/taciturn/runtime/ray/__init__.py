@@ -1,8 +1,8 @@
-"""Runs on a Ray cluster. Each Ray actor computes a shard, which is a group of many sites.
+"""Runs on a Ray cluster. Each worker process (a Ray actor) computes a shard, which is a group of sites.
 
 cluster.py   join a cluster, or start one on this machine
 worker.py    the actor that computes a shard
-driver.py    the driver: in each round it asks every shard, charges the ledger and passes messages on
+driver.py    the driver: in each round it calls every shard, charges the ledger and passes messages on
 engine.py    RayEngine: carries out a run, and resumes the run if a worker was lost
 tasks.py     independent jobs, for parameter sweeps
 """

@@ -24,7 +24,7 @@ _QUIET = {
 }
 _LOCAL = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's processes listen on loopback only, see `_ray_settings`
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "10",  # if the driver is killed, Ray's agents end after 10 s
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "10",  # if this process is killed, Ray's agents end after 10 s
 }
 
 
@@ -71,7 +71,7 @@ def _connect(address: str, options: dict[str, Any]) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    """Connect to host:port once, because Ray itself would try for minutes. Ray checks other addresses."""
+    """Raise if host:port does not answer. Ray would try for minutes. Ray itself checks other addresses."""
     host, _, port = address.rpartition(":")
     if address == "auto" or "://" in address:
         return

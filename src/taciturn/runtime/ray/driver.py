@@ -1,9 +1,9 @@
-"""The driver of a run on a cluster.
+"""The driver of a run on a cluster. Each worker process computes a shard, which is a group of sites.
 
-In each round the driver asks every shard to compute, charges the ledger, and passes messages between shards.
-The vectors that shards exchange go from shard to shard as Ray object references. The driver receives only
-losses, sums and the models that it records. It makes one call per shard and round. The call for the next
-round contains the mean model of the last round, and returns the distances of the models from this mean.
+In each round the driver calls every shard once, charges the ledger, and passes references to messages between
+shards. The vectors go from shard to shard through Ray, not through the driver. It receives only losses, sums
+and the models that it records. A call contains the mean model of the last round, and returns the distances of
+the shard's models from this mean.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class Asked(NamedTuple):
 
 
 class ClusterState(NamedTuple):
-    """The driver's state: the round, and each shard's inputs for the next step. The shards store all else."""
+    """The last round, and the inputs of each shard for the next one. The shards store everything else."""
 
     t: int
     heard: list[list[Any]]
 
 
 class Driver:
-    """One attempt at a run, which starts from the run's newest checkpoint, if there is one.
+    """One try to carry out a run, from the run's newest checkpoint, if there is one.
 
-    `loop` treats the driver as a single node, although the sites of the run are spread over the shards.
-    `t` is the last round that was recorded.
+    For `loop`, the driver is a node that computes all sites; the shards compute them for it. `t` is the last
+    round that was recorded.
     """
 
     def __init__(

@@ -92,9 +92,11 @@ class RayEngine:
 
 
 def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoint | None) -> Driver:
-    """The driver of workers that have loaded their sites. Rows that only workers have are checked first."""
+    """The driver of workers that have loaded their sites. Rows that the workers loaded are checked first."""
     sizes: list[Size] = []
-    if saver is not None or isinstance(setup.problem, SourcedProblem):  # rows of questions have no survey
+    if saver is not None or isinstance(
+        setup.problem, SourcedProblem
+    ):  # rows of a question cannot be surveyed
         asked = [worker.survey.remote(saver is not None) for worker in workers]
         sizes = [size for part in fetch(asked) for size in part]
     if isinstance(setup.problem, SourcedProblem):

@@ -19,8 +19,8 @@ def scatter(
 ) -> Iterator[tuple[int, Any]]:
     """Yield (position, run(item)) for all items, in the order in which the jobs finish. A job uses one CPU.
 
-    An error that `run` raises ends all jobs. If a worker is lost, the other jobs continue, and an error at
-    the end reports the lost jobs.
+    An error in `run` ends all jobs. If a worker process is lost, the other jobs continue, and an error at the
+    end states how many jobs were lost.
     """
     with cluster(address, cpus_here()):
         remote = ray.remote(max_retries=0, num_cpus=1)(_job)

@@ -83,10 +83,9 @@ class Worker:
 
 @contextmanager
 def crew(parts: Sequence[Part], problem: AnyProblem) -> Iterator[list[Any]]:
-    """A context manager that starts one worker per part, lets each load its sites, and kills all at the end.
+    """A block with one worker per part, each with its sites loaded. At the end of the block all are killed.
 
-    Ray retries nothing: with `max_restarts=0` and `max_task_retries=0`, it neither restarts a lost worker nor
-    repeats a step that failed.
+    Ray neither restarts a lost worker nor repeats a step that failed (`max_restarts`, `max_task_retries`).
     """
     cpus = 1 if len(parts) <= ray.cluster_resources().get("CPU", 0) else 0
     remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=cpus, scheduling_strategy="SPREAD")(

@@ -6,10 +6,10 @@
     hessian     H = minus the derivative of s: once for better steps, and again near the final model
     meat        V, the variance of one record's score
 
-psi is the residual, omega the weight of a row x. A weight depends on covariates, of the row or of all rows of
-the person, or on a person's earlier periods, but never on the outcome of the row. So the score has mean 0 at
-the true model. `regression_fit.py` computes estimates and standard errors from the releases. Coordinates and
-models follow from earlier totals alone.
+These are sums over all records, which are released with noise. psi is the residual, omega the weight of a row
+x. A weight depends on covariates, of the row or of all rows of the person, or on a person's earlier periods,
+but never on the outcome of the row. So the score has mean 0 at the true model. `regression_fit.py` computes
+estimates and standard errors from the releases. Coordinates and models follow from earlier totals alone.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _PLAN = (
     *((SCORE, share) for share in (0.14, 0.22)),
     (MEAT, 0.05),
 )
-"""The kinds of sums in their order, with their shares of mu^2."""
+"""The kinds of sums in their order, with their shares of mu^2, the squared privacy budget."""
 
 SCORE_BOUND = math.sqrt(1.0 + rows.SIDES * rows.SIDE * rows.SIDE)
 """A bound on the norm of a record's score with its three side numbers (w, psi^2, and 1 if it is complete)."""
@@ -123,7 +123,7 @@ class Matrix(NamedTuple):
 class RegressionState:
     """The state of a regression after t sums: the model f, and the facts about the last coordinates.
 
-    square : b^2, the bound on the squared length of a row in the coordinates W.
+    square : b^2, where b bounds the length of a row in the coordinates W.
     levels, expected : the second moments along these coordinates, with row weights and without.
     origin, u : f = origin + W u.   anchor, reach : the model and the bound for the clipping of residuals.
     before : the number of scores in these coordinates before the last Hessian.

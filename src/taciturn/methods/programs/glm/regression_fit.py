@@ -1,4 +1,4 @@
-"""Estimates and standard errors from the releases of a regression, and whether they are reliable.
+"""Estimates and standard errors from the released sums of a regression (`regression.py`).
 
     D           H^-1 s, from the mean score s at the mean point;   estimate  f = f0 + W (u + D)
     variance    v' (V/n + v_s I + (std_h^2 / 2) (|D|^2 I + D D')) v     v = H^-1 W'e_j
@@ -35,10 +35,11 @@ _MOST_SPREAD = 1.3  # the largest ratio of variance and mean of counts that a Po
 class RegressionFit:
     """The model f, and the covariance of its error in two parts: from sampling and from noise.
 
-    shortfall : the factor by which n mu is too small for valid intervals. It is at most 1 if n mu suffices,
-        0 if intervals are invalid for another `reason` that no budget removes, and infinite if no budget is
-        known to suffice.
-    weakest : the direction in which f is least certain.   reason : why intervals would not be valid, or "".
+    reason : why intervals would not be valid; "" if they are valid.
+    shortfall : the factor by which n mu (units times privacy budget) is too small for valid intervals. It is
+        at most 1 if n mu suffices, 0 if a larger n mu would not remove the `reason`, and infinite if it is
+        not known how much suffices.
+    weakest : the direction in which f is least certain.
     counted : the share of records that are complete, and its standard error.
     """
 
@@ -95,7 +96,7 @@ def fit_regression(program: Regression, state: RegressionState, units: int) -> R
 
 
 def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ...]:
-    """The scores after the last Hessian, and the scores just before it that were taken near the estimate."""
+    """The scores after the last Hessian, and those just before it at points near the estimate."""
     first, near = state.before, _NEAR * (state.reach if program.family == "gaussian" else 1.0)
     while first > 1:
         off = state.scores[first - 1].u - state.u
@@ -106,7 +107,7 @@ def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ..
 
 
 def _bends(program: Regression, state: RegressionState) -> Array:
-    """|w'/w| r along each coordinate. This times the variance is the error from the curvature of the link.
+    """|w'/w| r for each coordinate; its product with the variance is the error from the link's curvature.
 
     If the weights reduce a level to the share t, as for a rare category, the rows in that direction are long,
     about r = b / sqrt t. Noise moves the margins of long rows so far that the link is not linear over this
