@@ -121,7 +121,7 @@ def test_a_graph_is_taken_as_it_is_and_one_of_networkx_by_its_order():
             Graph.of(graph, 5)
     with pytest.raises(ParameterError, match="`graph` must be one of complete, ring, star, path; got 'mesh'"):
         Graph.of("mesh", 4)
-    with pytest.raises(GraphError, match="number of sites is not known; got 'ring'"):
+    with pytest.raises(GraphError, match="the number of sites, must be given for `graph` = 'ring'"):
         Graph.of("ring")
 
 

@@ -81,7 +81,7 @@ _MODULES = {
     "expressions": ".methods.sums.expressions",
     "report": ".report",
 }
-_HOMES = {
+_HOMES = {  # module: the public names that it defines
     "methods.admm.perturbations": "ADMM MADMM DualPerturbation PenaltyPerturbation PrimalPerturbation",
     "methods.own_method": "OwnMethod",
     "methods.programs.masked_descent": "MaskedDescent",
@@ -117,7 +117,7 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = sorted([*_MODULES, *_HOME])
-_remember_ancestors()
+_remember_ancestors()  # now, because a worker process must know later which process started it
 
 
 def __getattr__(name: str) -> Any:

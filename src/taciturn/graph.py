@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     NxGraph = nx.Graph[Any]
 
 FAMILIES = ("complete", "ring", "star", "path")
-"""The names of the families of graphs that are determined by the number of sites."""
+"""Families of graphs, by name; the number of sites determines the graph of a family."""
 
 GraphLike: TypeAlias = "Graph | str | NxGraph"
 """A graph, the name of a family, or a networkx graph."""
@@ -89,7 +89,7 @@ class Graph:
 
     @classmethod
     def erdos_renyi(cls, n: int, p: float, *, seed: int) -> Graph:
-        """Each pair of sites is linked with probability p; an error is raised if not all are connected."""
+        """Each pair of sites is linked with probability p. Raise an error if the graph is not connected."""
         n = checks.whole("n", n, least=2)
         if p != 1:
             p = checks.probability("p", p)
@@ -113,7 +113,7 @@ class Graph:
             return graph
         family = checks.choice("graph", graph, FAMILIES)
         if n is None:
-            raise GraphError(f"`graph` must be a Graph if the number of sites is not known; got {family!r}.")
+            raise GraphError(f"`n`, the number of sites, must be given for `graph` = {family!r}.")
         if family == "ring" and n == 2:
             return cls.path(2)
         found: Graph = getattr(cls, family)(n)
@@ -152,7 +152,7 @@ class Graph:
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
-        """|V_i|, the number of neighbours, for every site."""
+        """The number of neighbours of every site, |V_i|."""
         degrees = np.array([len(row) for row in self._neighbors], dtype=np.int64)
         degrees.flags.writeable = False
         return degrees
@@ -192,7 +192,7 @@ def _pairs(edges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _checked_edges(n: int, edges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The sorted links, each of them once and with the smaller number first."""
+    """The links in sorted order, without duplicates. In each pair, the smaller number comes first."""
     checked = set()
     for i, j in _pairs(edges):
         if i == j:

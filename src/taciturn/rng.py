@@ -1,4 +1,8 @@
-"""Random numbers: a cryptographic generator without a seed for real runs, seeded streams for simulations."""
+"""Random numbers: a cryptographic generator without a seed for real runs, seeded streams for simulations.
+
+A generator serves one site, one round t, one purpose (such as the noise), and one repeat. A repeat is one of
+several independent runs of a simulation.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,12 @@ class Streams(Protocol):
     simulated: ClassVar[bool]
 
     def generator(self, *, repeat: int, site: int, purpose: Purpose, t: int) -> np.random.Generator:
-        """Return a generator for one repeat, site, purpose and round. The next call may reset it."""
+        """Return a generator for one repeat, site, purpose and round. The next call may reset this one."""
         ...
 
 
 class SeededStreams:
-    """A draw is a pure function of (seed, repeat, site, purpose, t); so the noise gives no privacy.
+    """Every draw is a pure function of (seed, repeat, site, purpose, t), so the noise gives no privacy.
 
     Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The generator
     is Philox. The first four values determine its key, and the round determines its counter. Only one thread
@@ -76,8 +80,8 @@ class _ProcessKey:
     """A key of 256 bits from the operating system. Each process has one; a forked child draws a new key.
 
     If a machine image is resumed twice, both copies have the same key and the same counter, and neither copy
-    can notice it. If both added the same noise to different messages, the noise would cancel in the
-    difference. So every derived key also depends on fresh bytes from the operating system and on the time.
+    can notice it. If both added the same noise to different messages, the difference of the messages would
+    contain no noise. So every derived key also depends on the time and on fresh bytes from the system.
     """
 
     def __init__(self) -> None:

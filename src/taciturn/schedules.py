@@ -113,7 +113,7 @@ class Table:
 
 
 SCHEDULES: dict[str, Any] = {"constant": Constant, "geometric": Geometric, "table": Table}
-"""The class of each kind of schedule, by the name of the kind in JSON and TOML."""
+"""The classes of schedules, by the names that JSON and TOML files use."""
 
 ScheduleLike = float | Schedule
 """A schedule, or a number that holds in all rounds."""
@@ -193,7 +193,7 @@ def from_dict(entry: Any) -> Schedule:
 
 
 def trim_repeats(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
-    """A table of positive numbers, in which the last number is not repeated: (0.5, 0.6, 0.6) -> (0.5, 0.6).
+    """The values as a tuple of positive numbers; repetitions of the last number are left out.
 
     >>> trim_repeats("penalty", [0.5, 0.6, 0.6])
     (0.5, 0.6)

@@ -1,8 +1,8 @@
 """The ancestors of this process: its parent, the parent of that process, and so on.
 
-A process is named by an entry that has its start time, because the system reuses process numbers. The
-ancestors are read when the package is loaded, so that a worker process knows later which process started the
-worker, even if that process was killed in the meantime.
+An entry is a text that identifies a process. It contains the start time of the process, because the system
+reuses process numbers. The ancestors are recorded when the package is loaded. So a worker process knows which
+process started it, even if that process has been killed since.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def is_started(entry: str, moment: int) -> bool:
 
 
 def lineage() -> list[tuple[str, str]] | None:
-    """Pairs (ancestor, its child in the chain): the chain when this process began, then the present chain.
+    """Pairs (ancestor, child of this ancestor): those when this process began, then those of the present.
 
-    In each chain the nearest ancestor comes first. The result is None if the ancestors are unknown.
+    In both parts the nearest ancestor comes first. The result is None if the ancestors are unknown.
     """
     now = ancestors()
     if now is None:
@@ -68,7 +68,7 @@ def lineage() -> list[tuple[str, str]] | None:
 
 
 def _without_fork_server(chain: list[str]) -> list[str]:
-    """The chain, with the fork server of multiprocessing replaced by the process that asked it to fork."""
+    """Replace multiprocessing's fork server in the chain by the process that asked the server to fork."""
     asked = _asked_to_start()
     if asked is None or asked is _inherited[0] or not chain or chain[0].startswith(f"{asked.pid}-"):
         return chain
@@ -128,7 +128,7 @@ def _look_up(pid: int) -> _Process | None:
 ancestors_at_start: list[str] = []
 """The ancestors of this process when it began, nearest first; empty on systems without /proc."""
 _inherited: list[Any] = [None]
-"""The parent process that multiprocessing reported at the last fork."""
+"""The result of `_asked_to_start` just after this process was forked; None if it was not forked."""
 
 
 def remember_ancestors() -> None:

@@ -1,4 +1,4 @@
-"""Facts as JSON: one text for each value, the text's SHA-256, and values that every JSON reader accepts."""
+"""Canonical JSON: equal values have the same text, so the text can be hashed and compared."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def digest(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Facts as mappings, lists, texts and finite numbers; infinity becomes "inf" or "-inf", NaN None."""
+    """The value in types that JSON can store: infinity becomes "inf" or "-inf", and NaN becomes None."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if is_dataclass(value) and not isinstance(value, type):

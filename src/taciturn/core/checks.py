@@ -64,9 +64,10 @@ def is_large_delta(delta: float, units: int) -> bool:
 
 
 def usual_delta(value: Any, units: int, *, insisted: bool) -> float:
-    """The checked delta; 0 means pure epsilon-DP. A delta >= 0.5 or > 1/units needs `insisted`.
+    """Check and return delta. If `value` is None, delta is the smaller of 0.1/units and 1e-5.
 
-    If `value` is None, delta is the smaller of 0.1/units and 1e-5.
+    A delta of 0 means pure epsilon-DP. A delta of at least 0.5, or above 1/units, is refused unless
+    `insisted` is True. `units` is the number of records or persons.
     """
     if value is None:
         return min(1e-5, 0.1 / units)

@@ -7,7 +7,7 @@
     ├── NotConverged                    the solver missed its tolerance; the round is charged, but not sent
     ├── OutOfReach                      received values are too large for floats; the round was not started
     ├── BudgetExceeded                  the charge would exceed a budget; nothing was released
-    ├── LedgerError                     the ledger on disk was altered, or is held by another process
+    ├── LedgerError                     the file of all charges was altered, or another process uses it
     ├── CertificateError                a certificate's numbers do not follow from its facts
     ├── DataUnavailable                 a public data set was not found; the message lists what was tried
     ├── MissingExtra (ImportError)      a dependency is missing; the message has the install command
@@ -16,17 +16,17 @@
     │   ├── NeighbourFailed             another site is silent or dishonest; try again later
     │   ├── RunOver                     the solver failed, or the run was ended without a model
     │   ├── StateLost                   the site's state was lost, rolled back or copied; no more releases
-    │   └── Contradiction               a site signed two frames that contradict each other; the run is over
+    │   └── Contradiction               a site signed two contradicting messages; the run is over for all
     ├── Stopped                         Ctrl-C in the middle of a run; the message states the cost so far
     └── WorkerLost                      a worker of a cluster is gone; a run with a checkpoint can resume
 
     TaciturnWarning (UserWarning)
     ├── PrivacyLeakWarning              a bound was computed from the data, which no certificate covers
     ├── BudgetTooSmallWarning           at this budget the noise is larger than the signal
-    ├── ClippedRowsWarning              many rows have a norm above `data_norm`; in fits without privacy
-    └── EmptyRowsWarning                many rows were replaced by zeros; in fits without privacy
+    ├── ClippedRowsWarning              many rows have a norm above `data_norm` (only without privacy)
+    └── EmptyRowsWarning                many rows were replaced by zeros (only without privacy)
 
-Messages quote parameters, never data: an error message that quotes data would be a release. Each message is
+Messages quote parameters, never data: a message that quotes data would publish them. Each message is
 one line; `DataUnavailable` adds a line for every place that was tried. Line breaks and control characters in
 text from a file or a neighbour are escaped. The exit codes are in `ExitCode`.
 """
@@ -40,7 +40,7 @@ class ExitCode(IntEnum):
     """The exit codes. After an exit code in `NOT_AGAIN`, it does not help to run the same command again."""
 
     DONE = 0
-    """The command finished, or SIGTERM stopped a site; the same command continues the site's run."""
+    """The command finished, or SIGTERM stopped a site. The same command continues a stopped site's run."""
     FAILED = 1
     """A failure without an exit code of its own, such as a full disk; the error line names the failure."""
     USAGE = 2
@@ -48,14 +48,14 @@ class ExitCode(IntEnum):
     STATE_LOST = 3
     CONTRADICTION = 4
     BUDGET_SPENT = 5
-    """The next charge would exceed the budget; the release that it pays for was not made."""
+    """The next release would exceed the budget, so it was not made."""
     WRONG_FILES = 6
     NEIGHBOUR = 7
     """Another site was silent for too long, or has a different job."""
     RUN_OVER = 8
     """The run has ended: the solver failed, or the run was ended without a model."""
     INTERRUPTED = 130
-    """Ctrl-C stopped the command; the same command continues a run of which a state or checkpoint is kept."""
+    """Ctrl-C stopped the command. If the run kept a state or a checkpoint, the same command continues it."""
 
 
 NOT_AGAIN = (
@@ -122,7 +122,7 @@ class BudgetExceeded(TaciturnError):  # noqa: N818
 
 
 class LedgerError(TaciturnError):
-    """The ledger on disk was altered, or is held by another process."""
+    """The ledger (the file of all privacy charges) was altered, or another process uses it."""
 
 
 class CertificateError(TaciturnError):
@@ -172,7 +172,7 @@ class StateLost(SiteError):  # noqa: N818
 
 
 class Contradiction(SiteError):  # noqa: N818
-    """A site signed two frames that contradict each other; the run is over for all sites."""
+    """A site signed two messages that contradict each other; the run is over for all sites."""
 
     exit_code = ExitCode.CONTRADICTION
 

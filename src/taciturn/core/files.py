@@ -27,7 +27,7 @@ _spare: list[int] = []
 
 
 def reserve_descriptors(count: int = 8) -> None:
-    """Keep some descriptors for files that must be written when connections use all other descriptors."""
+    """Open spare descriptors, for files that must be written even if connections use all the others."""
     while len(_spare) < count:
         _spare.append(os.open(os.devnull, os.O_RDONLY))
 
@@ -77,7 +77,7 @@ def write_whole(path: Path, content: bytes | str) -> Path:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """Check that an output file can be written. Its folder must exist: a typing mistake creates no folder."""
+    """Raise an error unless `path` can be an output file: not a folder, and in a folder that exists."""
     if path is None:
         return
     if path.is_dir():

@@ -1,6 +1,6 @@
-"""How the numbers of a privacy guarantee are shown: one formatter for each kind of number.
+"""Format the numbers of a privacy guarantee as text: one function for each kind of number.
 
-A privacy cost is rounded up. What is left of a budget is rounded down.
+A privacy cost is rounded up. The rest of a budget is rounded down.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-_SELDOM = 1e-15
-_SMALLEST = 1e-290
+_SELDOM = 1e-15  # the odds of a smaller delta are shown as a power of ten
+_SMALLEST = 1e-290  # a smaller positive cost is shown as this number
 
 
 def format_cost(epsilon: float) -> str:
@@ -24,7 +24,7 @@ def format_cost(epsilon: float) -> str:
 
 
 def format_at_least(epsilon: float) -> str:
-    """What is left of a budget, or another lower bound: three significant digits, rounded down.
+    """The rest of a budget, or another lower bound: three significant digits, rounded down.
 
     >>> format_at_least(2.9689), format_at_least(58.09), format_at_least(0.0), format_at_least(1239.0)
     ('2.96', '58.0', '0', '1230')
@@ -55,7 +55,7 @@ def format_delta(delta: float) -> str:
 
 
 def format_odds(delta: float) -> str:
-    """A delta as odds, such as 1 in 100,000. The odds are rounded up, except for floating-point error.
+    """A delta as odds, such as 1 in 100,000. The probability is rounded up, except for floating-point error.
 
     >>> format_odds(1e-5), format_odds(3e-320)
     ('1 in 100,000', '1 in 10 to the power of 319')

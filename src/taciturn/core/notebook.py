@@ -123,7 +123,7 @@ def facts_table(
 
 
 def draw_bars(heights: Sequence[float], odd: Sequence[int] = (), *, label: str) -> str:
-    """A small bar chart as SVG; the bars with the numbers in `odd` are red."""
+    """A small bar chart as SVG; the bars with the indices in `odd` are red."""
     known = [max(height, 0.0) if math.isfinite(height) else 0.0 for height in heights]
     tallest = max(max(known, default=0.0), 1e-300)
     shares = [height / tallest for height in known]
@@ -174,7 +174,11 @@ _INKS = (_INK, "#c2410c", "#5b6abf", "#d9a441", "#7a3e9d")
 
 @dataclass(frozen=True)
 class EffectPanel:
-    """The effect of one column on a score: y, (points, outputs), at the numbers, days or categories in x."""
+    """One small chart: the effect of a column on the scores of a model.
+
+    x : the numbers, days or categories at which the effect is shown.
+    y : the effect on each score, (points, outputs).
+    """
 
     title: str
     x: Sequence[Any]

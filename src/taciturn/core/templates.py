@@ -1,4 +1,4 @@
-"""The text files and templates of a package, and how values are put in place of the names in them."""
+"""Read the text files and templates of a package, and put values in place of the names in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def fill(package: str, text: str, **values: str) -> str:
-    """A text from the folder `texts`, with values in place of its {names}; {names} in values are kept."""
+    """The file `text` in the package's folder `texts`, with each {name} replaced by its value.
+
+    A {name} without a value stays, and so does a {name} inside a value.
+    """
     found = files(package).joinpath("texts", text).read_text(encoding="utf-8")
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), found)
 

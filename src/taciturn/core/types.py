@@ -25,7 +25,7 @@ class LazyRows(ABC):
 
     @abstractmethod
     def take(self, chosen: Any) -> Array:
-        """The rows in `chosen`, which are numbers of rows or a slice, as a new array."""
+        """The chosen rows as a new array; `chosen` is a slice, or an array of row indices."""
 
     @property
     def size(self) -> int:
@@ -36,7 +36,7 @@ class LazyRows(ABC):
         return self.shape[0]
 
     def slices(self) -> Iterator[slice]:
-        """Slices that cover all rows, for small arrays. All but the last have a multiple of 64 rows."""
+        """Short slices that cover all rows, as `row_slices` yields them."""
         return row_slices(*self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -48,6 +48,6 @@ class LazyRows(ABC):
 
 
 def row_slices(rows: int, width: int) -> Iterator[slice]:
-    """Slices that cover all rows, for small arrays. All but the last have a multiple of 64 rows."""
+    """Short slices that cover all rows. All but the last have the same length, a multiple of 64."""
     step = max(_PIECE // max(width, 1) // 64, 1) * 64
     yield from (slice(start, min(start + step, rows)) for start in range(0, rows, step))

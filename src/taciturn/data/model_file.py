@@ -56,13 +56,13 @@ class ModelFile(BaseModel):
     loss : "logistic", "softmax" (all classes at once), "smooth-hinge" (a support vector classifier) or
         "log-cosh" (a regression).
     features : the names of the entries of x.
-    classes : with one output, the class for a score up to 0, then the class for a score above 0; else one
-        class for each output.
+    classes : one class for each output. If there is one output: the class for scores up to 0, then the class
+        for scores above 0.
     label : the column that the model predicts.
     table, encoding : for models of tables, the schema and the settings with which a record becomes x.
     data_norm : the bound on the norm of x; an x with a larger norm is clipped to the bound, as in the fit.
-    whitening : for a model in whitened coordinates, the matrix V with the vector v as its last column. The
-        score is divided by max(1, ||V x + v||).
+    whitening : for a model that was trained on whitened rows V x + v, the matrix V with the vector v as its
+        last column. The score is divided by max(1, ||V x + v||).
     settings : other parameters of the estimator; an epsilon of null means no privacy.
     certificate : the certificate of the model, or the SHA-256 of the file with the certificate.
     simulated : whether the noise came from a seed and can be replayed, so that the model is not private.

@@ -1,7 +1,8 @@
 """Cut a site's rows into blocks so small that all arrays of a block fit into the processor's cache.
 
 Z is the matrix of a site's rows, and z = offset + Z f are the margins of a model f (see rows.py). A solver
-works on several models f at once; their number is called `repeats`.
+works on several models f at once; their number is called `repeats`. Lazy rows are rows that are computed when
+they are needed, and not stored.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FEWEST, _MOST = 64, 1024  # the fewest and the most rows in a block; the roundi
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows with the same weight in the objective, to which they add weight * sum_n L(z_n)."""
+    """Rows with the same weight. They add weight * sum_n L(z_n) to the objective."""
 
     rows: Rows
     weight: float
@@ -134,7 +135,7 @@ def _block(part: WeightedRows, start: int, stop: int) -> Block:
 
 
 def _csr_rows(Z: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
-    """Rows start to stop - 1 of Z as a view. A slice of Z or the CSR constructor would copy these rows."""
+    """Rows start, ..., stop - 1 of Z as a view. Slices of Z and the CSR constructor would copy them."""
     first, last = Z.indptr[start], Z.indptr[stop]
     rows = sparse.csr_array((stop - start, Z.shape[1]), dtype=np.float64)
     rows.data, rows.indices = Z.data[first:last], Z.indices[first:last]

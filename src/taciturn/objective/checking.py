@@ -27,7 +27,7 @@ _passed: set[object] = set()
 
 def check_loss(loss: Loss) -> None:
     """Raise an error unless the loss is convex, and its derivatives and bounds are correct."""
-    if type(loss) in SHIPPED.values() or _known(loss):  # a subclass is checked: it may change anything
+    if type(loss) in SHIPPED.values() or _known(loss):  # subclasses of shipped losses are checked
         return
     for member in ("name", "kind", "slope_bound", "curvature_bound", "value", "slope", "curvature"):
         if not hasattr(loss, member):

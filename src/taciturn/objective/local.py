@@ -24,13 +24,14 @@ from .losses import Loss
 from .regularizers import L2, Regularizer
 from .rows import Matrix, signed_rows
 
-_SMALL = 400  # with at most this many rows or features compute all eigenvalues, otherwise use Lanczos
+_SMALL = 400  # up to this many rows or features, all eigenvalues are computed; beyond, one by Lanczos
 
 
 class Objective:
     """O(f) = rho R(f) + sum_n weight_n L(z_n). The methods take models f as the rows of F, (repeats, d).
 
-    parts : the rows in groups of equal weight; `rho` here is rho/N of a single site, or rho of all sites.
+    parts : the rows in groups of equal weight.
+    rho : the weight of R, which is rho/N for one site, and rho for all sites together.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Objective:
         self._blocks: tuple[int, Sequence[Block]] | None = None
 
     def hold(self, parts: tuple[WeightedRows, ...]) -> None:
-        """Replace the rows by equal rows in another array, for example an array for many sites."""
+        """Replace the rows by equal rows stored elsewhere, for example in an array for many sites."""
         self.parts, self._blocks = parts, None
 
     def hold_rows(self) -> None:

@@ -248,4 +248,4 @@ def _width(name: str, value: float) -> float:
 SHIPPED: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh] | type[Squared]] = {
     kind.name: kind for kind in (Logistic, SmoothHinge, LogCosh, Squared)
 }
-"""The losses of this file, by name. Bounds that were proven for these losses are used for no other loss."""
+"""The losses of this file, by name. Some bounds were proven for these losses and are used only for them."""

@@ -27,7 +27,7 @@ _UNIT = 1 + 1e-12  # the norm of a normalised row, with its rounding errors, is 
 
 
 class DealtProblem:
-    """The base class of problems whose rows are all in this process: C, rho, and the sites' objectives."""
+    """The base class of problems with all rows in this process. It has C, rho, and each site's objective."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class Problem(DealtProblem):
     regularization : rho > 0, the weight of the regulariser
     regularizer : a `Regularizer`; `L2()` if not given
     weights : one array per site with a weight from 0 to 1 for every row. The weight of a row may depend only
-        on this row and on public facts. With a weight, a row counts at most as much as without it, so all
-        privacy bounds stay valid.
+        on this row and on public facts. A weight cannot make a row count more, so all privacy bounds stay
+        valid.
     persons : one array per site with a person's id for every row; the privacy guarantee is then about one
         person, and not about one row
     rows_per_person, sites_per_person : public upper bounds on the number of rows of a person, and on the

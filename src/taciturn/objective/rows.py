@@ -153,7 +153,7 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = Fals
 
 
 def _signed_lazily(X: LazyRows, y: Any, kind: Kind, site: str) -> Rows:
-    """The signed rows of a lazy X. All rows are computed once for the checks, but they are not stored."""
+    """The signed rows of a lazy X. All rows are computed for the checks, but they are not stored."""
     labels = _labels(y, kind, len(X), site)
     sign = labels if kind == "classification" else -np.ones_like(labels)
     stored = width = 0

@@ -106,8 +106,10 @@ class SoftmaxObjective:
         return np.asarray(p * weight)
 
     def metrics(self, F: Array) -> tuple[Array, Array]:
-        """(mean loss, accuracy) of every model, a row of F. If the label ties with k - 1 classes for the best
-        score, the row counts as 1/k correct."""
+        """(mean loss, accuracy) of every model, a row of F.
+
+        If k classes share the best score and the label is one of them, the row counts as 1/k correct.
+        """
         loss, right, start = np.zeros(len(F)), np.zeros(len(F)), 0
         for block in self.blocks(len(F)):
             weights = self.weights[start : start + block.Z.shape[0]]

@@ -1,5 +1,7 @@
-"""SourcedProblem: a `Problem` whose rows are loaded from one source per site (a file, or a function), by the
-process that works for the site."""
+"""SourcedProblem: a problem with one source of rows per site, which is a file or a function.
+
+The process that works for a site loads the rows of this site.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +143,7 @@ def open_site(source: Source, i: int, **terms: Any) -> LocalObjective:
 
 
 def survey(objectives: Iterable[LocalObjective], *, digest: bool = False) -> list[Size]:
-    """The sizes of loaded sites; with `digest`, also the SHA-256 of their rows."""
+    """The `Size` of every loaded site; with `digest`, it includes the SHA-256 of the site's rows."""
     return [Size(o.samples, o.dimension, o.largest_norm, _digest(o) if digest else "") for o in objectives]
 
 

@@ -26,7 +26,7 @@ def load_credit(*, rows: str = "clip", fetch: bool = True) -> Dataset:
     Amounts (NT$) are on a log scale from 0 to a million. The six repayment states are categories, since -2,
     -1 and 0 are codes and not months of delay. A negative bill (money owed to the client) counts as 0. We
     chose this encoding by cross-validation on all rows and labels: its accuracy was 0.82, against 0.80 to
-    0.81 with numeric states and linear amounts. So scores on these data are a little too optimistic. The
+    0.81 with numeric states and linear amounts. So scores on these rows are a little too optimistic. The
     authors of the data chose no rows for testing. `load_adult` explains `rows` and `fetch`.
     """
     check_choices(rows)

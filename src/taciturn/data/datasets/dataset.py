@@ -50,7 +50,7 @@ class Dataset:
             array.flags.writeable = False
 
     def column(self, name: str) -> NDArray[np.float64] | NDArray[np.str_]:
-        """A column before encoding: numbers, or the names of categories; for example for `deal_by`."""
+        """A column as it was before encoding, for example for `deal_by`: numbers, or names of categories."""
         for entry in self.schema:
             if entry.name == name:
                 values = self._columns[name]

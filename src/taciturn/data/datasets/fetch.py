@@ -1,9 +1,9 @@
-"""Find the files of a public data set: in $TACITURN_DATA, the cache, an archive, or a Python wheel, in this
-order.
+"""Find the files of a public data set.
 
-A place that lacks any of the files is skipped. If no place has all files, the error has one line for each
-place. Every file must have the SHA-256 that is stated in `Source`, so it does not matter where the file was
-found. The package pooch downloads a file, checks its hash, and only then moves the file into the cache.
+The places are $TACITURN_DATA, the cache, an archive, and a Python wheel, in this order. The first place that
+has all files is used. If there is none, the error has one line for each place. Every file must have the
+SHA-256 that is stated in `Source`, so it does not matter where the file was found. The package pooch
+downloads a file, checks its hash, and only then moves the file into the cache.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class FoundFiles:
 
 
 class _NotHereError(Exception):
-    """A place lacks a file. The message becomes the line about this place in the error that `find` raises."""
+    """A place lacks a file. `find` puts this error's message into the line about the place."""
 
 
 def find(source: Source, *, fetch: bool = True) -> FoundFiles:
@@ -149,7 +149,7 @@ def _from_wheel(source: Source, wheel: Wheel) -> Files:
 
 
 def _download(source: Source, address: str, download: Download) -> Files:
-    """Download all files with pooch into the cache, or, if it cannot be written, into a temporary folder."""
+    """Download all files into the cache, or into a temporary folder if the cache cannot be written."""
     import pooch
 
     pooch.get_logger().setLevel("WARNING")

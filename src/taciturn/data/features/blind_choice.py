@@ -19,7 +19,7 @@ from ..tables.schema import Schema
 
 KNOTS, WAVES = 9, 100
 _CURVES, _SURFACES = 10.0, 30.0  # the smallest n mu / d for curves, and for surfaces
-_RECORDS = 50.0  # the smallest n / d: with fewer records a curve overfits
+_RECORDS = 50.0  # the smallest n / d; a map with fewer records per column overfits
 _LEAST_DELTA = 1e-12  # a pure guarantee (delta = 0) is treated as this delta
 
 
@@ -28,8 +28,8 @@ def choose_map(
 ) -> tuple[int, int]:
     """(curves, surfaces) for `numbers` numeric and `others` other columns: neither, only curves, or both.
 
-    noises : N / h, if h of N sites are honest. The variance of the noise is N / h times the variance that one
-        trusted party with all rows would need.
+    noises : the variance of the noise, divided by the variance that one trusted party with all rows would
+        need. It is N / h if h of N sites are honest.
 
     >>> [choose_map(n, 1.0, 1e-5, numbers=6, others=99) for n in (2_000, 10_000, 50_000)]
     [(0, 0), (9, 0), (9, 100)]
@@ -52,7 +52,7 @@ def schema_map(schema: Schema, n: int, epsilon: float, delta: float, noises: flo
 
 
 def _mu(epsilon: float, delta: float) -> float:
-    """The mu of Gaussian noise that gives this (epsilon, delta), to a few digits; it is no privacy bound."""
+    """The mu that corresponds to (epsilon, delta), correct to a few digits. It is not a privacy bound."""
     if not 0 <= delta < 1:
         raise ParameterError(f"`delta` must be at least 0 and below 1; got {delta}.")
     least = max(delta, _LEAST_DELTA)

@@ -21,8 +21,8 @@ from ...core import checks
 from ...core.errors import DataError
 from ...core.types import Array
 
-PLAIN = 0.3  # the weight of the column itself, 2v - 1, in a curve's squared norm; the hats have the rest
-SURFACES = 0.3  # the weight of the surfaces in a row's squared norm, if there are surfaces
+PLAIN = 0.3  # the share of the column itself, 2v - 1, in a curve's squared norm; the hats have the rest
+SURFACES = 0.3  # the share of the surfaces in a row's squared norm, if there are surfaces
 _SPREAD = 2.0  # standard deviation of a frequency
 _MOST = 10_000  # the largest number of knots or surfaces
 
@@ -57,7 +57,7 @@ class Expansion:
         return self.curves if self.curves > 1 else 0
 
     def names(self, numbers: Sequence[str], blocks: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        """All names: `age`, `age@1` for its first knot, `age?` for its indicator; blocks; surfaces."""
+        """The names of all columns: `age`, `age@1` (its first knot), `age?` (missing), blocks, surfaces."""
         found = []
         for name in numbers:
             found += [name, *(f"{name}@{k + 1}" for k in range(self.knots))]
@@ -70,7 +70,7 @@ class Expansion:
         return numbers * (1 + self.knots + self.indicators) + self._cosines(numbers)
 
     def rows(self, units: Array, blocks: Sequence[Array]) -> Array:
-        """The expanded rows. `units` has the numbers, (rows, columns). Rows of a block have norm <= 1."""
+        """The expanded rows, from the numbers `units`, (rows, columns), and blocks with rows of norm <= 1."""
         rows, numbers = units.shape
         parts = max(numbers + len(blocks), 1)
         cosines = self._cosines(numbers)

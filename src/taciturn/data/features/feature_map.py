@@ -114,7 +114,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return curves, surfaces  # type: ignore[return-value]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """All names: `x0`, `x0@1` for its first knot, `x0?` for its indicator, the groups, `surface 1`."""
+        """The names of all columns: `x0`, `x0@1` (its first knot), `x0?` (missing), groups, `surface 1`."""
         names = [self._name(key, input_features) for key in self._numbers()]
         groups = [[self._name(key, input_features) for key in group] for group in self._groups()]
         return np.array(self._expansion().names(names, groups), dtype=object)
@@ -142,7 +142,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [list(group) for group in self.groups]
 
     def _columns(self, X: Any, keys: list[Any]) -> dict[Any, Array]:
-        """All columns of X as floats; NaN for cells that are not numeric. `keys` must name every column."""
+        """All columns of X as floats, NaN if not numeric. Raise an error unless `keys` names every column."""
         if not keys or len(set(keys)) < len(keys):
             raise ParameterError("`ranges` and `groups` must name each column of X once.")
         named = hasattr(X, "columns") or isinstance(X, Mapping)

@@ -20,8 +20,11 @@ from .schema import Schema
 
 @dataclass(frozen=True)
 class CellCounts:
-    """How many cells of a column fit, are outside the range (`moved`), are unreadable or of an undeclared
-    category (`unknown`), or are missing."""
+    """How many cells of a column fit its field, and how many do not, for each reason.
+
+    moved : cells outside the range.
+    unknown : cells that are unreadable or of an undeclared category.
+    """
 
     name: str
     fit: int

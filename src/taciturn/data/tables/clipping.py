@@ -42,7 +42,7 @@ def clip_rows(X: Any, bound: float) -> Any:
 def shrink_factors(X: Any, bound: float) -> Array:
     """1 / max(||x||, bound) for every row, made slightly smaller where ||x|| is not clearly below the bound.
 
-    So the computed norm of a row, multiplied by its factor, is at most 1 in spite of rounding.
+    So a row that is multiplied by its factor has a computed norm of at most 1, in spite of rounding.
     """
     largest, length = row_lengths(X)
     spare = 1.0 + (8 + X.shape[1]) * np.finfo(np.float64).eps
@@ -80,7 +80,7 @@ def row_lengths(X: Any) -> tuple[Array, Array]:
 def whitened_factors(X: Any, whitening: Array | None) -> Array:
     """min(1, 1 / ||V x + v||) of every row, where `whitening` is V with v as its last column; 1 without it.
 
-    A model in whitened coordinates multiplies its scores by these factors.
+    The scores of a model that was trained on whitened rows V x + v are multiplied by these factors.
     """
     if whitening is None:
         return np.ones(X.shape[0])

@@ -155,7 +155,7 @@ def _place_of(field: Category) -> Callable[[Any], int]:
         if word not in index and word.lower() in _BLANKS:
             return MISSING
         if isinstance(value, bool | np.bool_) and word not in index:
-            word = word.lower()  # the boolean True also stands for the category "true"
+            word = word.lower()  # the boolean True also matches the category "true"
         return index.get(word, index.get(_retyped(word), OTHER))
 
     return place
@@ -180,8 +180,8 @@ def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
 def _held(word: str) -> str | None:
     """The text of a category after it was stored in a column of numbers or booleans.
 
-    None for whole numbers so large that two of them can become equal: a column of whole numbers with a
-    missing cell is stored as floats.
+    Return None for a whole number that floats may not represent exactly, because a column of whole numbers
+    with a missing cell is stored as floats.
     """
     held = _retyped(word)
     number = math.nan if _is_truth(word) else read_number(held)
@@ -189,7 +189,7 @@ def _held(word: str) -> str | None:
 
 
 def _retyped(word: str) -> str:
-    """What a text becomes if its column is read as numbers or booleans: "01" becomes "1"."""
+    """The text of a cell whose column was read as numbers or booleans: "01" becomes "1"."""
     if _is_truth(word):
         return word.capitalize()
     for read in (int, float):

@@ -70,7 +70,7 @@ class Number(Column):
 
 @dataclass(frozen=True)
 class Category(Column):
-    """A column of declared values, with one feature for each. For an undeclared value all features are 0."""
+    """A column with one feature for each declared value. For an undeclared value, all features are 0."""
 
     values: tuple[str, ...]
 
@@ -139,7 +139,10 @@ class Boolean(Column):
 
 Field = Number | Category | Date | Boolean
 _KINDS: dict[str, type[Field]] = {"number": Number, "category": Category, "date": Date, "boolean": Boolean}
-_FORMS = "the keys must be name, low, high; name, values; name, first, last; or name, kind"
+_FORMS = (
+    "a number has the keys name, low and high, a category name and values, a date name, first and last, "
+    "and a boolean name and kind"
+)
 
 
 def field_from_dict(k: int, entry: Any) -> Field:
@@ -158,7 +161,7 @@ def field_from_dict(k: int, entry: Any) -> Field:
 
 
 def _day(name: str, value: Any) -> dt.date:
-    """The date of a day that is given as a date, or as a text such as 2026-11-16."""
+    """The day as a date; `value` is a date, or a text such as 2026-11-16."""
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return value
     try:

@@ -109,7 +109,7 @@ def deal_unevenly(
 
 
 def deal_by(X: Any, y: ArrayLike, values: ArrayLike, sites: int | None = None) -> Hands:
-    """Distribute the rows by the values of a column (not IID): rows with the same value go to one site."""
+    """Distribute the rows by the values of a column, not at random: equal values go to the same site."""
     return deal(X, y, assign_by(values, sites))
 
 
@@ -144,8 +144,8 @@ def assign_sites(
 ) -> SiteAssignment:
     """Assign rows to sites: by `labels` if given, else at random to `sites` sites.
 
-    Without a seed the random assignment is secret. All rows of a person go to one site; `labels` that put
-    them at different sites are refused.
+    Without a seed the random assignment is secret. All rows of a person go to one site; labels that name
+    different sites for a person are refused. `least` is the smallest number of sites.
     """
     whose = None if person is None else _persons_by_id(rows, person)
     if labels is None:

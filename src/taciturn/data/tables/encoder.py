@@ -123,7 +123,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(absent.any(axis=1) if self.missing_as == "row" else absent.all(axis=1))
 
     def _absent(self, X: Any, most: int) -> NDArray[np.bool_]:
-        """A mask of the cells without a value: NaN for a number, or a category index of at most `most`."""
+        """A mask of the cells without a value: NaN, or a category index of at most `most`."""
         columns = parse(self._check_schema(), X).values()
         return np.column_stack([np.isnan(c) if c.dtype.kind == "f" else c <= most for c in columns])
 
@@ -189,8 +189,7 @@ def _encoded(
 
 
 def encode(schema: Schema, columns: Columns, *, missing: str = "row", intercept: bool = False) -> Array:
-    """The encoded rows: scaled and clipped numbers, one column per category value, and an optional constant
-    1.
+    """The encoded rows: scaled numbers, one column for each value of a category, and an optional constant 1.
 
     For an undeclared category all columns of the field are 0. A missing value makes the whole row 0
     (`missing="row"`), or only the columns of its field; with `missing="indicator"` an extra column of the

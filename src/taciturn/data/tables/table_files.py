@@ -70,7 +70,7 @@ class CsvForm:
             ) from None
 
     def setting(self, name: str, value: str) -> str:
-        """A setting as a user writes it: `csv.separator = ";"` in a file, `--separator ';'` in a shell."""
+        """A setting as a user writes it: `csv.separator = ";"` in a file, `--separator ';'` as an option."""
         if self.prefix == "--":
             return f"--{name} {'$' if value.startswith(chr(92)) else ''}'{value}'"
         return f'{self.prefix}{name} = "{value}"'

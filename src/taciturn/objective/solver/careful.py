@@ -87,7 +87,7 @@ class CarefulGradientEvaluator(GradientEvaluator):
 
 
 def _margins(block: Block, Ft: Array, Z_high: Any, Z_low: Any, beta: int) -> tuple[Array, Array]:
-    """(z, a bound on the error of z, to which zeta must be added) for the rows of a block and every model."""
+    """(z, a bound on the error of z without zeta) for the rows of a block and every model."""
     F_high, F_low = _split_columns(Ft, beta)
     high, low = Z_high @ F_high, Z_high @ F_low + Z_low @ Ft
     if block.offset is not None:
@@ -106,8 +106,8 @@ def _terms(Z: Matrix) -> tuple[int, int]:
 
 
 def _split_columns(A: Array, beta: int) -> tuple[Array, Array]:
-    """A = H + T. The entries of a column of H are multiples of 2^-beta p; here p is the smallest power of two
-    that is not below the largest absolute value in the column."""
+    """(H, T) with A = H + T. The entries of a column of H are multiples of 2^-beta p, where p is the largest
+    absolute value in the column, rounded up to a power of two."""
     return _split(A, np.max(np.abs(A), axis=0), beta)
 
 
@@ -122,7 +122,7 @@ def _split_matrix(Z: Matrix, beta: int) -> tuple[Any, Any, float]:
 
 
 def _split(A: Array, top: Any, beta: int) -> tuple[Array, Array]:
-    """(H, T) with A = H + T. To add and then subtract 1.5 * 2^52 quanta rounds each entry to whole quanta."""
+    """(H, T) with A = H + T. Adding and subtracting 1.5 * 2^52 quanta rounds each entry to whole quanta."""
     quantum = np.exp2(np.ceil(np.log2(np.where(top > 0.0, top, 1.0))) - beta)
     anchor = 1.5 * 2.0**52 * quantum
     high = (A + anchor) - anchor

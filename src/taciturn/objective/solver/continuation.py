@@ -19,7 +19,7 @@ from .gradient_evaluator import GradientEvaluator
 from .newton import newton
 
 _SHRINK = 0.2  # tau is multiplied by this factor after each stage
-_SOFT = 0.1  # if tau c1 is at most this, the loss itself is used, without smoothing
+_SOFT = 0.1  # once tau c1 is at most this (c1 = sup L''), the loss itself is used, without smoothing
 _STEPS = 40  # the largest number of Newton steps in a stage
 _ENOUGH = 0.1  # a stage ends when the norm of the gradient is at most this share of its first value
 
@@ -76,7 +76,7 @@ class SoftenedLoss:
 
 
 def solve_by_stages(phi: GradientEvaluator, target: float) -> Array:
-    """The f of a single repeat at which ||grad phi|| <= target, if rounding permits. Stage 1 starts at 0."""
+    """A model f, (1, d), with ||grad phi(f)|| <= target if rounding permits. The first stage starts at 0."""
     objective, f = phi.objective, np.zeros_like(phi.linear)
     bend = sum(part.weight * part.rows.samples * part.rows.norm**2 for part in objective.parts)
     tau = bend / phi.strong

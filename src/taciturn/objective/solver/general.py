@@ -22,13 +22,13 @@ from .lbfgs import lbfgs, norms
 from .newton import newton
 from .preconditioner import LARGEST_MATRIX, Preconditioner
 
-_NEAR = 8  # the most Newton steps from the result of L-BFGS
+_NEAR = 8  # the largest number of Newton steps that start from the result of L-BFGS
 _UP = 1 + 1e-9  # covers the relative rounding errors of a norm and of m, for d up to millions
 
 
 @dataclass
 class SolverState:
-    """What a site's solver keeps between solves. It saves time; results are within `tol` without it, too."""
+    """Results of earlier solves of a site, which save time. Results are within `tol` with any state."""
 
     preconditioner: Preconditioner = field(default_factory=Preconditioner)
     last: tuple[Array, Array] | None = None  # the last minimisers, and the gradients of the loss term at them
@@ -72,14 +72,14 @@ def minimise_general(
     if not np.all(bound <= goal):
         reached = float(np.max(np.nan_to_num(bound, nan=np.inf))) / phi.strong
         raise NotConverged(
-            f"`tol` = {tol:g} is below what floats can certify at a site; {reached:.2g} was reached, so use"
-            f" tol >= {2 * reached:.1g}, or a larger penalty. Nothing was released."
+            f"`tol` = {tol:g} is smaller than floats can certify at a site; {reached:.2g} was reached."
+            f" Use tol >= {2 * reached:.1g}, or a larger penalty. Nothing was released."
         )
     return Solution(f, bound / phi.strong, bound, phi.count, state.preconditioner.rebuilds - built)
 
 
 def _together(phi: GradientEvaluator, start: Array, goal: float, state: SolverState) -> tuple[Array, Array]:
-    """Solve all repeats by L-BFGS with ordinary gradients: (f, upper bounds on the norms of gradients)."""
+    """Solve all repeats by L-BFGS with ordinary gradients. Return f, and bounds on the gradients' norms."""
     known = None
     if state.last is not None and np.array_equal(start, state.last[0]):
         known = phi.with_smooth_terms(start, state.last[1].copy())
@@ -97,7 +97,7 @@ def _together(phi: GradientEvaluator, start: Array, goal: float, state: SolverSt
 def _solve_carefully(
     careful: CarefulGradientEvaluator, start: Array, goal: float, preconditioner: Preconditioner
 ) -> tuple[Array, Array]:
-    """The same as `_together`, with careful gradients (careful.py), which have smaller rounding errors."""
+    """Do the same as `_together`, with the careful gradients of careful.py: they have smaller errors."""
     bound = _certain(careful.gradient(start), careful.doubt(start))
     if np.all(bound <= goal):
         return start, bound
@@ -109,8 +109,10 @@ def _solve_carefully(
 def _alone(
     objective: Objective, curvature: float, linear: Array, near: Array, goal: float
 ) -> tuple[Array, float, int]:
-    """Solve one repeat by damped Newton steps, from `near` and, if that fails, in stages from 0: f, an upper
-    bound on the gradient's norm at f, and the number of passes over the rows."""
+    """Solve one repeat by damped Newton steps from `near`. If they fail, solve it in stages from 0.
+
+    Return f, an upper bound on the gradient's norm at f, and the number of passes over the rows.
+    """
     plain = GradientEvaluator(objective, curvature, linear)
     careful = CarefulGradientEvaluator(objective, curvature, linear)
     f = newton(careful, near, 0.5 * goal, steps=_NEAR)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class GradientEvaluator:
-    """Gradients of phi for a fixed number of repeats, the rows of F. `count` counts passes over the rows."""
+    """Gradients of phi at one model per repeat, a row of F. `count` is the number of passes over the rows."""
 
     def __init__(self, objective: Objective, curvature: float, linear: Array) -> None:
         self.objective = objective

@@ -112,9 +112,9 @@ def lbfgs(
     most: int,
     known: Array | None = None,
 ) -> tuple[Array, Array]:
-    """(f, gradient) with ||gradient|| <= target in every repeat; a pass is one evaluation of gradients.
+    """(f, gradient) with ||gradient|| <= target in every repeat. A pass is one evaluation of gradients.
 
-    The target is missed if `most` passes are not enough, or if rounding errors prevent progress.
+    The result misses the target if `most` passes are not enough, or if rounding errors prevent progress.
     known : an approximation of the gradient at `start`, which saves one pass; None if there is none.
     """
     g = phi.gradient(start) if known is None else known
@@ -151,7 +151,7 @@ def lbfgs(
 
 
 def _worth_rebuilding(history: list[float], cost: float) -> bool:
-    """Whether a rebuilt P is expected to need fewer passes than the present P at its rate of convergence.
+    """Whether a rebuilt P would probably need fewer passes than the present P at its latest rate.
 
     history : after each pass, the largest ratio of a gradient's norm to its target.
     cost : the cost of a rebuild, in passes.

@@ -1,7 +1,8 @@
-"""Minimise the objectives of sites: small sites (see small/sites.py) by compiled kernels, many in one call;
-other sites one at a time by the general solver.
+"""Minimise the objectives of sites: small sites by compiled kernels, all others by the general solver.
 
-Both solvers bound the distance to the exact minimiser by `tol`, as general.py explains.
+A kernel solves many small sites in one call, from a pack, which holds their rows (see small/sites.py). The
+general solver solves one site at a time. Both bound the distance to the exact minimiser by `tol`, as
+general.py explains.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class ManySites:
     def _kernel(
         self, places: Places, packed: Pack, curvature: Array, linear: Array, start: Array, tol: float
     ) -> Array:
-        """The minimisers of packed sites. The general solver solves what the kernel cannot certify."""
+        """The minimisers of packed sites. The general solver solves repeats that a kernel cannot certify."""
         typical, d = self.objectives[places[0]], start.shape[2]
         check_arguments(typical, float(curvature.min()), linear.reshape(-1, d), start.reshape(-1, d), tol)
         f, bound = packed.minimise(curvature, linear, start, tol)
@@ -122,9 +123,9 @@ def minimise(
 def finish(
     objective: Objective, curvature: float, linear: Array, start: Array, tol: float, f: Array, bound: Array
 ) -> int:
-    """Solve, with the general solver, the repeats that the kernel could not certify; f and bound are updated.
+    """Solve the repeats that the kernel could not certify with the general solver, and update f and bound.
 
-    Return the number of passes of the general solver over the rows.
+    Return the number of passes over the rows that this took.
     """
     passes = 0
     for r in np.flatnonzero(~(bound <= (objective.strong + curvature) * tol)):

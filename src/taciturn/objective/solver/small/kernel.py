@@ -2,6 +2,9 @@
 
     minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
 
+A repeat is one of several independent runs, each with its own b. The arguments `work` and `room` are memory
+for intermediate results.
+
 The direction is -H^-1 g with H = m + Z' W Z, from a Cholesky factorisation of H. If there are fewer rows than
 features, the smaller matrix m + W^1/2 Z Z' W^1/2 is factorised instead (Woodbury's identity). The step length
 comes from the line search of `newton.py`, which uses only slopes and guarantees that phi decreases. The
@@ -205,8 +208,7 @@ def turn(Z: Array, Zt: Array) -> None:
 def minimise_sites(
     law: LossCode, Z: Array, offset: Array, first: Whole, facts: Array, b: Array, f: Array, bound: Array
 ) -> None:
-    """Solve all repeats of all sites. On entry f (sites, repeats, d) holds the starting points; on return f
-    holds the minimisers.
+    """Solve all repeats of all sites: replace the starting points in f, (sites, repeats, d), by minimisers.
 
     Site i has the rows first[i] to first[i + 1] - 1 of Z and offset. facts[i] is: weight, max ||x||, max
     |offset|, the largest number of entries in a row, m, and the target for the gradient's norm. On return,

@@ -39,7 +39,7 @@ MOST_FEATURES = 2_048
 
 
 def small_form(objective: Objective) -> Form | None:
-    """Which kernel solves a site; None for the general solver.
+    """The kernel that solves the site with this objective; None if the general solver does.
 
     The general solver is for large sites, rows of different weights, squared losses, and losses or
     regularisers that a user wrote.
@@ -48,14 +48,14 @@ def small_form(objective: Objective) -> Form | None:
         return None
     rows = objective.parts[0].rows
     if isinstance(rows.Z, LazyMatrix):
-        return None  # rows are lazy only at large sites
+        return None  # only large sites have lazy rows
     if isinstance(rows.Z, np.ndarray):
         return "dense" if is_small_size(rows.samples, rows.dimension) else None
     return "sparse" if rows.Z.nnz <= MOST_STORED and rows.dimension <= MOST_FEATURES else None
 
 
 def is_small(objective: Objective) -> bool:
-    """Whether one of the kernels solves a site."""
+    """Whether a kernel solves the site with this objective."""
     return small_form(objective) is not None
 
 
@@ -80,7 +80,7 @@ def loss_code(loss: Loss) -> LossCode:
 
 
 def _code(loss: Loss) -> int | None:
-    """The number of a loss in the kernels; None for other losses, also for subclasses of these losses."""
+    """The number of a loss in the kernels; None for any other loss, including subclasses of these three."""
     kinds = (Logistic, SmoothHinge, LogCosh)
     return kinds.index(type(loss)) if type(loss) in kinds else None
 
@@ -134,7 +134,7 @@ class Pack:
         )
 
     def view(self, piece: slice, own: Rows) -> Any:
-        """The view of the arrays that replaces one site's own rows."""
+        """One site's rows as a view of the pack's arrays; the view replaces the site's own arrays."""
         if len(self.arrays) == 1:
             return self.arrays[0][piece]
         entries, columns, pointers = self.arrays

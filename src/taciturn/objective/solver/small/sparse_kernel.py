@@ -5,7 +5,8 @@
 If conjugate gradients stop early, they still give a descent direction. The step length comes from the line
 search of `newton.py`, which uses only slopes and guarantees that phi decreases. The first directions are
 approximate; the faster the gradient decreases, the more exact the next direction is. Each repeat has a lane,
-which is one column of the arrays. A lane that is done keeps its model while the other lanes continue.
+which is one column of the arrays. A lane that is done keeps its model while the other lanes continue. The
+arguments `work` and `room` are memory for intermediate results.
 """
 
 from __future__ import annotations
@@ -82,8 +83,10 @@ def _steps(
     work: Array,
     at: Array,
 ) -> None:
-    """Set at[lane] to a step length that decreases phi, as `kernel._step` does. Set it to 0 if a[lane] is not
-    positive: then the lane's column of P is not a descent direction."""
+    """Set at[lane] to a step length that decreases phi, as `kernel._step` does.
+
+    If a[lane] is not positive, the lane's direction is not a descent direction, and at[lane] is set to 0.
+    """
     t, s = work[0], work[1]
     low, high, size, slope = np.zeros(LANES), np.full(LANES, np.inf), np.empty(LANES), np.empty(LANES)
     open_ = a > 0.0
@@ -157,8 +160,10 @@ def _move(
 def _minimise(
     law: LossCode, rows: SparseRows, m: float, B: Array, F: Array, goal: float, bound: Array
 ) -> None:
-    """Minimise phi in every lane. On entry F (d, lanes) holds the starting points; on return F holds the best
-    models found. bound[lane] is an upper bound on the gradient's norm at the lane's model."""
+    """Minimise phi in every lane: replace the starting points in F, (d, lanes), by the best models found.
+
+    On return, bound[lane] is an upper bound on the gradient's norm at the lane's model.
+    """
     d, count = len(F), len(rows.pointers) - 1
     sizes = rows.weight, rows.norm, rows.far, rows.width + 1.0
     room, work, best = np.zeros((5, d, LANES)), np.zeros((6, count, LANES)), F.copy()
