@@ -1,1 +1,1 @@
-"""From files to a model: a training job, its run folder, and the files that it writes."""
+"""Run the job in a file on one machine: read the tables, train or answer questions, and write the results."""

@@ -1,4 +1,7 @@
-"""The HTML report of `taciturn train`, or of one site of a network. It begins with the privacy claim."""
+"""The HTML reports of `taciturn train`, of `taciturn ask`, and of one site of a network.
+
+Each report begins with the privacy claim of the certificate, which states the privacy cost of the run.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) -> ReportData:
-    """The report of a training run. Cost, disagreement of the sites and curves use released vectors only."""
+    """The report of a training run. All its numbers are computed from released vectors and public facts."""
     settings, released = dict(fitted.trace_.settings), fitted.trace_.released
     gap = np.linalg.norm(released - released.mean(axis=1, keepdims=True), axis=3).max(axis=(1, 2))
     gaps = Chart(
@@ -36,7 +39,7 @@ def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) ->
         "Disagreement",
         "largest distance of a site from the mean",
         [Curve(job.name, range(1, len(gap) + 1), gap.tolist())],
-        note="Computed from released vectors. Loss and accuracy are not shown: they would have no noise.",
+        note="Computed from released vectors. Loss and accuracy are not shown: no noise would protect them.",
     )
     hidden = ("simulated", "repeats", "seed", "names", "samples", "graph", "versions")
     data = from_certificates(
@@ -53,7 +56,7 @@ def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) ->
 
 
 def site_report(site: Site) -> ReportData:
-    """The report of one site about its run, from the site's certificate and the public job."""
+    """The report of a site that finished its run, from the site's certificate and the public job."""
     job = site.job
     certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
     asked = job.kind != TRAIN
@@ -82,7 +85,7 @@ def site_report(site: Site) -> ReportData:
 
 
 def write_site_report(site: Site) -> Path:
-    """Write report.html, and the answers to any questions, to the state folder of a finished site."""
+    """Write report.html, and the answers if the job asked questions, to the state folder of a site."""
     job, answers = site.job, []
     if job.kind != TRAIN:
         totals = np.array(json.loads((site.state / RESULT).read_text(encoding="utf-8"))["totals"])
@@ -95,7 +98,7 @@ def write_site_report(site: Site) -> Path:
 def asked_report(
     job: Job, asking: Asking, certificate: Certificate, answers: Sequence[Path], folder: str
 ) -> ReportData:
-    """The report of `taciturn ask`: the claims of its certificate, and links to the answers."""
+    """The report of `taciturn ask`: the claims of its certificate, and links to `answers` in `folder`."""
     sites = "1 site answers" if len(job.sites) == 1 else f"{len(job.sites)} sites answer"
     data = from_certificates(
         {job.name: certificate},
@@ -109,7 +112,7 @@ def asked_report(
 
 
 def _linked(answers: Sequence[Path]) -> dict[str, list[str]]:
-    """For each answer, the names of its files; then the files about all answers. Empty without answers."""
+    """The files that the report links to, keyed by what they contain; empty without answers."""
     if not answers:
         return {}
     names: dict[str, list[str]] = {}
@@ -123,7 +126,7 @@ def _listed(questions: Sequence[Question]) -> str:
 
 
 def _effects(model: LoadedModel) -> dict[str, Any]:
-    """The curves of a model that consists of curves only."""
+    """The fields of a report that show a model's curves; empty for a model with other parts than curves."""
     if not model.has_curves:
         return {}
     curves = [model.curve(name) for name in model[0].column_names]
@@ -138,7 +141,7 @@ def _effects(model: LoadedModel) -> dict[str, Any]:
 def _about(
     job: Job, features: Sequence[str], verify: str, questions: Sequence[Question] = ()
 ) -> dict[str, Any]:
-    """Facts that a certificate does not contain."""
+    """Facts for the report that are not in the certificate. `verify` is the command that checks the run."""
     learnt = "" if job.label is None else f"{job.label.column}, with {job.loss.name} loss"
     return {
         "date": datetime.date.today().isoformat(),

@@ -1,7 +1,7 @@
-"""Write a site's own model: the joint model, adapted to the site's rows.
+"""Write a site's own model: the joint model of all sites, adapted to the rows of this site without noise.
 
-The own model is made from the site's rows without noise. So it is stored next to the rows, or in the state
-folder of a site, and never in the folder of a run, whose files may be published.
+Such a model must not be shared. So it is stored next to the rows, or in the state folder of the site. It is
+never stored in the folder of a run, because the files of that folder may be published.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ NOT_TO_BE_SHARED = "not to be shared: made from this site's rows without noise, 
 def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
     """Write each site's own model next to the site's table, for example as north.csv.own-model.json.
 
-    If a site's rows are in a database, its own model is next to the job file: north.own-model.json.
+    If the rows of the site "north" are in a database, its model is north.own-model.json in `folder`, the
+    folder of the job file.
     """
     written = []
     for file in done.job.files(folder):

@@ -1,6 +1,6 @@
-"""Write a plan as job files to start from: a training job, and a network's job with a file for each site.
+"""Write a plan as job files: one job for `taciturn train`, and one job with a file per site for a network.
 
-The files are valid. Facts that a plan cannot know, such as the place of the rows, are placeholders.
+The files are valid. The user replaces facts that a plan does not have, such as the paths of the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEAD = "# Made by `taciturn plan`: names, paths, labels and columns are placeho
 
 
 def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path]:
-    """Write train.toml, owner.toml, job.toml and a file for each site. No file in `folder` is replaced."""
+    """Write train.toml, owner.toml, job.toml and a file for each site. Raises if one of them exists."""
     names = _names(found)
     texts = {TRAINING: training_entries(found, schema), OWNER: {"rows": {n: f"{n}.csv" for n in names}}}
     texts |= {NETWORK: network_entries(found)}
@@ -53,7 +53,7 @@ def network_entries(found: Plan) -> dict[str, Any]:
     facts = _shared(found) | {"dimension": found.certificate.run.dimension, **found.for_job}
     d, planned = found.certificate.run.dimension, found.certificate.sites
     samples, degrees = zip(*((site.samples, site.degree) for site in planned), strict=True)
-    if found.tol is not None:  # the method has a solver: a real run must cost no more than planned
+    if found.tol is not None:  # the method has a solver; state the limits with which the cost was planned
         aim = {"loss": found.loss, "C": found.C, "regularization": found.regularization}
         network = Network.without_rows(samples, degrees, total=len(planned), dimension=d, **aim)
         prepared = found.method.prepare(network, found.rounds, RunOptions(real=True, tol=found.tol))
@@ -67,7 +67,7 @@ def network_entries(found: Plan) -> dict[str, Any]:
 
 
 def site_entries(found: Plan, i: int) -> dict[str, Any]:
-    """The private file of site i."""
+    """The keys of the private file of site i."""
     name = _names(found)[i]
     facts: dict[str, Any] = {"site": name, "job": NETWORK, "data": "rows.npz", "state": "state"}
     facts |= {key: _own(value, i) for key, value in found.for_site.items()}

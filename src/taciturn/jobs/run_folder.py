@@ -1,4 +1,8 @@
-"""The folder of a run of `taciturn train`: its files before the run, after the run, and after a crash."""
+"""The folder of a run: the names of its files, the check before a run, and the writing of results.
+
+The ledger in the folder records the cost of each round before the round starts. After a crash, it is the only
+record of what the run spent.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ RESULTS = (MODEL, CERTIFICATE, TRACE, REPORT, README)
 
 @dataclass(frozen=True)
 class InterruptedRun:
-    """An interrupted run: the path of its ledger, and a certificate of what was charged."""
+    """An interrupted run: the path of its ledger, and a certificate of the costs in the ledger."""
 
     ledger: Path
     certificate: Certificate
@@ -55,9 +59,9 @@ class InterruptedRun:
 
 
 def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[InterruptedRun]:
-    """The interrupted runs in this folder that spent something.
+    """The interrupted runs in this folder that spent privacy budget, with certificates at `delta`.
 
-    Raises if the folder has other files, or if it has such runs and `again` is False.
+    Raises if the folder has files other than ledgers, or if `again` is False and there are such runs.
     """
     if not folder.exists():
         return []
@@ -118,7 +122,7 @@ def write_results(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def write_answers(folder: Path, answers: Sequence[PrivateAnswer], kinds: Sequence[str]) -> list[Path]:
-    """Write every answer as text, HTML and CSV, and as a picture if the answer has one."""
+    """Write every answer as text, HTML and CSV, and as a picture if it has one; return the paths."""
     written = []
     for k, (kind, answer) in enumerate(zip(kinds, answers, strict=True), start=1):
         name = kind if len(answers) == 1 else f"{k}-{kind}"

@@ -1,6 +1,6 @@
-"""Use a job for purposes other than training: noisy scores and descriptions, questions, and a check.
+"""What a job can do besides training: noisy scores, descriptions and answers, and a check of its tables.
 
-The check is for the owner of the rows only. It trains no model, spends no budget and writes no file.
+The check has no noise, so it is for the owner of the rows only. It spends no budget and writes no file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def evaluate_job(
 ) -> PrivateScore:
     """Score a model on the tables of a job. The job sets delta, colluding, person and budget.
 
-    `public` declares that a model without a certificate was made without these tables.
+    public : True declares that a model without a certificate was made without these tables.
     """
     job, folder = read_job(Path(path)), Path(path).parent
     if job.label.told is None:

@@ -1,6 +1,7 @@
 """`taciturn train`: from a job file to a model, a certificate, a trace and a report.
 
-It reads the tables of all sites, encodes them with public facts only, and fits one estimator across sites.
+The certificate states the privacy cost of the run. The trace has every vector that a site released. The
+ledger is the file in which the cost of each round is recorded before the round starts.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class ReadyJob:
     budget: Budget | None = None
 
     def train(self, *, verbose: bool = False) -> TrainedJob:
-        """Fit, and write the files. If a fit with secret noise is interrupted, its cost is in the ledger."""
+        """Train and write the files. Without a seed, the ledger has each cost, even after a crash."""
         with self.budget or nullcontext():
             fitted = self._spend(verbose=verbose)
         return TrainedJob(self.job, fitted, self.folder, self.budget)
@@ -106,9 +107,10 @@ def train_job(
     """Train the job in the file `path`, and write the results to the new or empty folder `out`.
 
     By default, `out` is the folder `run` next to the job file. Everything is checked before anything is
-    spent, and every charge is in the folder's ledger before the charged message is released. `again` starts
-    a new run after an interrupted run; the costs of both runs then add up. `verbose` shows the progress on a
-    terminal.
+    spent, and every cost is in the folder's ledger before the message that causes it is released.
+
+    again : True starts a new run after an interrupted run. The costs of both runs add up.
+    verbose : True shows the progress on a terminal.
     """
     return prepare_job(path, out, again=again).train(verbose=verbose)
 
@@ -116,7 +118,7 @@ def train_job(
 def prepare_job(
     path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
 ) -> ReadyJob:
-    """Read and check a job and the rows of its sites. This may create the ledger of a new, unspent budget."""
+    """Read and check a job and the rows of its sites. This creates the budget's file if it does not exist."""
     path = Path(path)
     job = read_job(path)
     folder = path.parent / "run" if out is None else Path(out)
@@ -128,7 +130,7 @@ def prepare_job(
 
 
 def _describe_leftovers(folder: Path) -> str:
-    """Where the cost of a run that did not finish is recorded."""
+    """The end of an error message about an interrupted run: where the cost is recorded, if there is one."""
     return f"its cost is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
 
 
@@ -149,7 +151,7 @@ def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: Model) -> dic
     }
 
 
-_NONE = " "  # the label of a row whose label is unknown; no declared class is blank
+_NONE = " "  # replaces an unknown label; no declared class is blank
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +166,7 @@ class TrainingRows:
 
 
 def gather(job: TrainingJob, folder: Path) -> TrainingRows:
-    """Read and encode all tables. Only their number of rows, not their content, affects the encoding."""
+    """Read and encode all tables. The encoder depends on their numbers of rows, but on no value in them."""
     tables = read_tables(job, job.files(folder), [*job.schema_.names, job.label.column])
     encoder = make_encoder(job, units=tables.units)
     X = held_if_few(encoder.lazy_rows(tables.columns))
@@ -172,7 +174,7 @@ def gather(job: TrainingJob, folder: Path) -> TrainingRows:
 
 
 def targets(label: Label, tables: JobTables) -> NDArray[Any]:
-    """The targets. An unknown label becomes NaN or an undeclared class, so that its row counts as zeros."""
+    """The target of each row: a number or a class. The estimators use a row without a label as zeros."""
     y, known = read_labels(label, tables.columns[label.column])
     if label.told is None:
         return np.where(known, y, np.nan)
@@ -182,7 +184,7 @@ def targets(label: Label, tables: JobTables) -> NDArray[Any]:
 def fit(
     job: TrainingJob, rows: TrainingRows, ledger: LedgerFile | None = None, *, verbose: bool = False
 ) -> tuple[PrivateLinearModel, Model]:
-    """(estimator, model): fit an estimator to the rows, and make the content of its model file."""
+    """Fit an estimator to the rows. Returns the estimator, and the content of its model file."""
     same = ("epsilon", "delta", "large_delta", "colluding", "rounds", "max_rounds", "noise", "effort")
     options = {name: getattr(job, name) for name in same}
     options |= {

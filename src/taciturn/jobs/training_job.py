@@ -1,4 +1,7 @@
-"""Jobs of `taciturn train` and `taciturn ask`: all tables are on one machine; the owner's file names them."""
+"""Jobs of `taciturn train` and `taciturn ask`, whose tables are all on one machine.
+
+A job file is public. The file owner.toml in the same folder is private: it names the tables and the budget.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ _NETWORK = "is read by `taciturn site` only; leave it out"
 
 
 class TrainingSite(JobSite, RowsEntry):
-    """One site and the place of its rows: a file, relative to the folder of the job, or a database."""
+    """One site, with its file of rows (relative to the folder of the job) or its database."""
 
 
 class OwnedJob(Job):
-    """A job with all tables on one machine. The owner's `csv` and `budget` apply to all tables."""
+    """A job with all tables on one machine: the keys of the job file and of owner.toml together."""
 
     epsilon: float = Field(gt=0)
     csv: CsvFacts = Field(default_factory=CsvFacts)
@@ -46,7 +49,7 @@ class OwnedJob(Job):
         return self
 
     def files(self, folder: Path) -> list[TableFile]:
-        """Where the rows of each site are. Two sites must not have the same rows."""
+        """Where the rows of each site are. Raises if two sites have the same file or query."""
         places = (site.database or (folder / str(site.data)).resolve() for site in self.sites)
         if (k := first_repeated(places)) is not None:
             raise ParameterError(
@@ -60,7 +63,7 @@ class OwnedJob(Job):
         ]
 
     def spending(self, folder: Path) -> AbstractContextManager[Any]:
-        """A context manager: costs inside its block are charged to the owner's budget, if there is one."""
+        """A context that charges the costs inside its block to the owner's budget, if there is one."""
         return nullcontext() if self.budget is None else self.budget.open(folder)
 
 
@@ -95,12 +98,12 @@ class TrainingJob(OwnedJob):
         return self
 
     def network(self) -> str | Graph:
-        """The graph of the links between sites, numbered by their sorted names as in the estimators."""
+        """The links between sites. The sites are numbered by their sorted names, as in the estimators."""
         return self.family if self.links is None else self.linked(sorted(self.names))
 
 
 def read_job(path: Path) -> TrainingJob:
-    """The job in a file together with its owner's file. If a file is not valid, a one-line error says why."""
+    """Read a job file and the owner.toml beside it. If one is not valid, a one-line error says why."""
     return _read(path, TrainingJob)
 
 
@@ -110,7 +113,7 @@ def read_asked(path: Path) -> AskedJob:
 
 
 def kind_in(path: Path) -> str:
-    """The kind of a job file; nothing else in the file is checked."""
+    """The `kind` of the job in a file. No other key is checked."""
     return str(read_toml(path)[1].get("kind", TRAIN))
 
 
@@ -125,7 +128,7 @@ def _read(path: Path, model: type[Owned]) -> Owned:
 
 
 def _with_owner(path: Path, text: str, entries: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a job file and of its owner's file together. A key in the wrong file is an error."""
+    """The keys of a job file and of owner.toml together. Raises if a key of the owner is in the job file."""
     found = entries.get("sites")
     sites = [site for site in found if isinstance(site, dict)] if isinstance(found, list) else []
     theirs: list[tuple[str | int, ...]] = [(key,) for key in ("csv", "budget") if key in entries]

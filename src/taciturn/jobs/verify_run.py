@@ -1,8 +1,9 @@
-"""Check that the files of a run belong together: model, certificate, ledger, trace, and signed statement.
+"""Check that the files of a run agree: model, certificate, ledger, trace, and signed statement.
 
-The check shows that no single file was changed. A forger who rewrites all files can make them agree. Only
-the signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere, protects against such
-a forger.
+The certificate states the privacy cost of the run, the ledger records each cost, and the trace has every
+vector that a site released. The check notices if one file was changed. A forger who rewrites all files can
+make them agree; only the signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere,
+protects against this.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CLOSE = 1e-9
 
 
 def verify_run(folder: Path) -> tuple[Certificate, list[str]]:
-    """The certificate of a run folder and the checks that passed. Raises at the first check that fails."""
+    """(certificate, lines): one line for each check that passed. Raises at the first check that fails."""
     certificate = _read_certificate(folder / CERTIFICATE)
     found = [f"{CERTIFICATE}: every number follows from the facts in the file"]
     found += _check_statement(folder)
@@ -37,7 +38,7 @@ def verify_run(folder: Path) -> tuple[Certificate, list[str]]:
 
 
 def _check_result(folder: Path, certificate: Certificate) -> list[str]:
-    """If the job answered questions: check that the certificate was written for the totals in result.json."""
+    """Check that the certificate was written for the totals in result.json, the answers to questions."""
     from ..privacy.certificate.released import Released
 
     path = folder / RESULT
@@ -129,7 +130,7 @@ def _check_model(folder: Path, certificate: Certificate) -> list[str]:
 
 
 def _check_trace(folder: Path, model: Model) -> str:
-    """Check that the coefficients are the weighted average of the vectors that the sites released last."""
+    """Check that the coefficients are the weighted average of the last released vectors of the sites."""
     from ..data.tables.unit_ball import UnitBallScaling
     from ..methods.admm.updates import network_average
 
@@ -160,7 +161,7 @@ def _check_trace(folder: Path, model: Model) -> str:
 
 
 def _check_statement(folder: Path) -> list[str]:
-    """If this is the folder of a site: check its files against its statement, but not the signature."""
+    """Check the files against the hashes in a site's statement, if there is one, but not its signature."""
     path = folder / STATEMENT
     if not path.exists():
         return []

@@ -1,4 +1,4 @@
-"""Reproduce figures, and write pictures, numbers and verdicts on the paper's claims to a folder."""
+"""Reproduce figures of the paper. Write pictures, numbers, and verdicts on the paper's claims to a folder."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def reproduce(
 
     Parameters
     ----------
-    quick : True uses fewer rows, rounds and repeats: those that the table [quick] of each file states.
+    quick : True uses fewer rows, rounds and repeats, as the table [quick] of each file states.
     seed : a seed that replaces `run.seed` in the files.
     show : True shows the progress, False does not show it, None shows it only on a terminal.
     """
@@ -111,7 +111,7 @@ def write_docs(result: Reproduction, docs: Path) -> None:
 
 
 def _claims(drawn: Mapping[str, Any], *, whole: bool, quick: bool, seed: int) -> Iterator[Claim]:
-    """The claims about the shipped figures that were drawn; with `whole`, also the claims about Theorem 3."""
+    """The claims about the figures that were drawn. `whole` adds the claims about Theorem 3."""
     yield from _each(drawn, fig1a=claims_of_fig1a, fig1b=claims_of_fig1b, fig2=claims_of_fig2)
     yield from claims_of_large(drawn.get("fig3"), drawn.get("fig4"))
     if whole:

@@ -1,4 +1,7 @@
-"""A store of results, whose keys are hashes of everything that a result depends on; results as CSV text."""
+"""Store results in files, so that they are not computed again; write results as CSV text.
+
+The key of a result is its fingerprint: a hash of all facts that the result depends on.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def fingerprint(facts: Any) -> str:
 
 @dataclass(frozen=True)
 class ResultStore:
-    """A folder with one file per result, named by its fingerprint. Without a folder, nothing is kept."""
+    """A folder with one file per result, named by its key. Without a folder, no result is stored."""
 
     folder: Path | None = None
 
@@ -48,13 +51,13 @@ class ResultStore:
         return arrays
 
     def kept(self, key: str, make: Callable[[], Arrays]) -> Arrays:
-        """The stored arrays of `key`. If there are none, `make` computes the arrays, and they are stored."""
+        """The stored arrays of `key`. If they are not stored yet, compute them with `make` and store them."""
         found = self.get(key)
         return self.put(key, make()) if found is None else found
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Sequence[Any]], digits: str = "") -> str:
-    """The CSV text: a header and one line per record. A missing number is an empty cell."""
+    """The records as CSV with a header. `digits` formats floats; a missing number is an empty cell."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)

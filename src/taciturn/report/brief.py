@@ -1,8 +1,8 @@
 """The texts at the top of a report: headline, marks, and the brief.
 
-A mark is a short label with its meaning, such as "Simulated". The brief answers the questions of a
-data-protection officer, each in one line. All texts are computed from certificates, which state the privacy
-cost of a run.
+A certificate states the facts of a run and its privacy cost; all texts are computed from certificates. A mark
+is a short label with its meaning, such as "Simulated". The brief answers the questions of a data-protection
+officer, each in one line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..privacy.certificate.summary import three_points
 from .data import Mark
 from .html.numbers import power, written
 
-_MANY = 12  # the largest number of names that a list shows
+_MANY = 12  # lists show at most this many names
 _PLACES = {
     "process": "in one process, which held the records of all sites and could see them",
     "folders": "in one folder for each site, on one machine",
@@ -35,10 +35,10 @@ NOT_COVERED = (
 
 
 def brief(certificate: Certificate, about: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """The brief: questions with their answers.
+    """The brief: each question with its answer.
 
-    about : facts that are not in the certificate: `date`, `learnt` (what was learnt), `features` (names of
-        columns) and `verify` (the command that checks the certificate).
+    about : facts that are not in the certificate: `date`, `learnt` (the quantity that was learnt),
+        `features` (names of columns) and `verify` (the command that checks the certificate).
     """
     told = dict(about or {})
     answers = {
@@ -72,7 +72,7 @@ def covers(certificate: Certificate) -> str:
 
 
 def cost(certificate: Certificate) -> str:
-    """A text with epsilon and delta, or the statement that there is no bound."""
+    """The cost in words: epsilon and delta, or "no bound"."""
     if not math.isfinite(certificate.epsilon):
         return "no bound: epsilon is infinite"
     planned = certificate.run.rounds
@@ -147,12 +147,12 @@ _LARGE = (
 
 
 def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
-    """The labels at the top of a report: simulated or real, solver error covered or not, and warnings."""
+    """The marks of a report: simulated or real, solver error covered or not, and warnings."""
     runs = {name: certificate.run for name, certificate in certificates.items()}
     private = {name: run for name, run in runs.items() if run.noise != "none"}
 
     def mark(label: str, some: list[str], meaning: str, among: Collection[str], *, warn: bool = True) -> Mark:
-        """A label whose meaning begins with the names of its runs, unless it is about all runs."""
+        """A mark about the runs `some`. Its meaning names these runs, unless they are all runs in `among`."""
         return Mark(label, meaning if len(some) == len(among) else f"{join_words(some)}: {meaning}", warn)
 
     if simulated := [name for name, run in runs.items() if run.simulated]:

@@ -1,9 +1,8 @@
 """A model card in Markdown: facts about a model, and answers to the questions of NIST SP 800-226.
 
-That publication explains how to evaluate a claim of differential privacy. It arranges its questions as a
-pyramid: first the parameters, then the algorithm, then the deployment. Every answer follows from the model's
-certificate, which states the privacy cost. Where the certificate has no answer, the card asks the publisher
-of the model to fill it in.
+That publication explains how to evaluate a claim of differential privacy. Its questions are first about the
+parameters, then about the algorithm, then about the deployment. The answers come from the certificate of the
+model, which states the privacy cost. If it has no answer, the publisher of the model must fill in the answer.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def model_card(certificate: Certificate, about: Mapping[str, Any] | None = None)
 
 
 def answers(certificate: Certificate) -> dict[str, str]:
-    """The questions of NIST SP 800-226 with their answers, in the order of its pyramid."""
+    """The questions of NIST SP 800-226 with their answers, in the order of that publication."""
     run = certificate.run
     return {
         "What are the privacy parameters?": _parameters(certificate),

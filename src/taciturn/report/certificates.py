@@ -1,6 +1,7 @@
-"""A report from certificates: the privacy cost of runs by round and by site, and what may be claimed.
+"""A report from certificates: the privacy cost of runs by round and by site, and the claims that follow.
 
-A certificate contains the public facts of a run and the privacy cost that follows from them.
+A certificate contains the public facts of a run and the privacy cost that follows from them. The worst site
+is the site with the largest cost.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from .data import (
 )
 from .html.numbers import power
 
-_FEW = 12  # up to this many sites, the page has a curve for every site; with more sites, totals and the range
+_FEW = 12  # with more sites, the page shows no curve for every site
 _LEFT_OUT = ("tables", "sites", "statement", "theorems", "conditions")
 
 
@@ -54,10 +55,10 @@ def from_certificates(
 ) -> ReportData:
     """A report of one or more certified runs, keyed by name; all certificates must have the same delta.
 
-    charts : quantities by round other than the cost, under the same names. They are shown unchanged: set
-        `private=False` for quantities that were computed from the records and that no guarantee covers.
-    about : facts that are not in a certificate: `date`, `learnt`, `features` (names of columns), `verify`
-        (the command).
+    charts : quantities by round other than the cost. Their curves have the names of the runs. Set
+        `private=False` in a chart whose numbers were computed from the records without a guarantee.
+    about : facts that are not in a certificate: `date`, `learnt` (the quantity that was learnt),
+        `features` (names of columns), and `verify` (the command that checks the certificate).
     quality : numbers of each run other than its cost, such as a test score.
     illustration : a picture above the charts.
     """
@@ -90,7 +91,7 @@ def from_certificates(
 
 
 def _accountings(certificates: Mapping[str, Certificate], delta: float) -> list[Accounting]:
-    """The three ways to compute the cost; the first gives the certified cost."""
+    """The costs computed in three ways; the first way gives the certified cost."""
     costs = {name: cost_curves(certificate) for name, certificate in certificates.items()}
     words = {
         "renyi": (
@@ -108,7 +109,7 @@ def _accountings(certificates: Mapping[str, Certificate], delta: float) -> list[
             "The bounds of the paper's Theorem 3, added up over the rounds. It has stronger conditions.",
         ),
     }
-    failing = [  # the paper's bound is drawn for these runs, although its theorem does not apply
+    failing = [  # runs with a finite bound of the paper, although its theorem does not apply to them
         name
         for name, certificate in certificates.items()
         if math.isfinite(certificate.paper_epsilon)
@@ -133,14 +134,14 @@ def _accountings(certificates: Mapping[str, Certificate], delta: float) -> list[
 
 
 def _curve(name: str, cost: Array) -> Curve:
-    """The cost of the worst site after each round, and the range over the sites if they differ."""
+    """The cost of the worst site after each round, and the range over the sites if their costs differ."""
     low, high = cost.min(axis=0).tolist(), cost.max(axis=0).tolist()
     rounds = range(1, len(high) + 1)
     return Curve(name, rounds, high) if low == high else Curve(name, rounds, high, low, high)
 
 
 def _site_costs(name: str, certificate: Certificate, cost: Array) -> SiteCosts:
-    """The costs in the order of the sites' numbers; NaN for sites that the certificate does not cover."""
+    """The cost of each site, by the number of the site; NaN for sites that the certificate does not cover."""
     every = np.full((certificate.run.sites, cost.shape[1]), np.nan)
     every[[facts.site for facts in certificate.sites]] = cost
     return SiteCosts(name, every[:, -1].tolist(), every.tolist() if len(every) <= _FEW else ())
@@ -183,14 +184,14 @@ def _network(graph: Graph, certificates: Sequence[Certificate]) -> NetworkMap:
 
 
 CostCurves = Mapping[str, Array]
-"""For "renyi", "pure" and "paper": the cost up to each round, (sites, rounds), nondecreasing. For a complete
-run the last column is the certified total."""
+"""For each of "renyi", "pure" and "paper": the cost up to each round, (sites, rounds), nondecreasing. For a
+complete run, the last column is the certified total."""
 
 _TOTALS = {"renyi": "epsilon", "pure": "pure_epsilon", "paper": "paper_epsilon"}
 
 
 def cost_curves(certificate: Certificate) -> CostCurves:
-    """The cost of every site up to each round. Sites with the same facts and charges are computed once."""
+    """The cost of every site up to each round. Equal sites share one computation."""
     rounds = np.arange(1, max(1, certificate.rounds) + 1)
     known: dict[tuple[object, ...], dict[str, Array]] = {}
     found: dict[str, list[Array]] = {kind: [] for kind in _TOTALS}
@@ -198,21 +199,21 @@ def cost_curves(certificate: Certificate) -> CostCurves:
         releases = certificate.releases[row]
         key = certificate.sites[row].samples, certificate.budgets[row], *(c.tobytes() for c in releases)
         curves = known.get(key) or known.setdefault(key, _site(certificate, row))
-        limit = certificate.budgets[row]  # without a fixed order, rounds that were not charged count as well
+        limit = certificate.budgets[row]
         whole = releases.t.size == certificate.run.rounds or (limit is not None and limit.order is not None)
         for kind, total in _TOTALS.items():
             level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # constant after the last release
             spent = np.minimum(level, getattr(cost, total))
-            if whole:
+            if whole:  # else the certified total also counts rounds that were not charged
                 spent[-1] = getattr(cost, total)
             found[kind].append(spent)
     return {kind: np.array(curves) for kind, curves in found.items()}
 
 
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
-    """The cost of one site after each round, up to its last release, for each way to compute the cost."""
+    """The cost of one site after each round up to its last release, computed in each of the three ways."""
     run = certificate.run
-    if run.mechanism.summed:  # only the bound against `run.colluding` sites applies
+    if run.mechanism.summed:  # for sums, only the bound against `run.colluding` sites exists
         none = np.full(1, np.inf)
         curve = epsilon_curve(certificate, row) if certificate.releases[row].t.size else np.zeros(1)
         return {"renyi": curve, "pure": none, "paper": none}
@@ -220,22 +221,26 @@ def _site(certificate: Certificate, row: int) -> dict[str, Array]:
     return {"renyi": epsilon_curve(certificate, row), "pure": pure_curve(certificate, row), "paper": paper}
 
 
-_MANY = 60  # with more sites, a spring layout replaces Kamada-Kawai, whose cost grows with the cube
+_MANY = 60  # with more sites, the Kamada-Kawai layout would be slow (cubic time)
 _DENSE = 5.0  # graphs with at least this mean degree are drawn as a circle
 
 
 def places(graph: Graph) -> list[tuple[float, float]]:
     """One point per site in the unit square.
 
-    Rings, dense graphs and small graphs are circles. Other layouts reflect the distances in the graph.
+    The sites of rings, dense graphs and small graphs form a circle. In other graphs, sites with few links
+    between them are close to each other.
     """
     network: Any = graph.to_networkx()
     ring = bool((graph.degrees == 2).all())
     if ring or graph.degrees.mean() >= _DENSE or graph.n <= 3:
         around: Any = nx.dfs_preorder_nodes(network, 0) if ring else range(graph.n)
-        found = {i: xy[::-1] * (1, -1) for i, xy in nx.circular_layout(around).items()}  # begins at the top
+        found = {i: xy[::-1] * (1, -1) for i, xy in nx.circular_layout(around).items()}  # start at the top
     elif graph.n <= _MANY:
-        around, start = nx.circular_layout(network), nx.spectral_layout(network)  # leaves may coincide
+        around, start = (
+            nx.circular_layout(network),
+            nx.spectral_layout(network),
+        )  # may put leaves on one point
         found = nx.kamada_kawai_layout(network, pos={i: xy + around[i] / 5 for i, xy in start.items()})
     else:
         found = nx.spring_layout(network, seed=0, iterations=100)

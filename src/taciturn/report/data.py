@@ -1,6 +1,6 @@
-"""The content of a report as plain facts, independent of engines, ledgers and HTML.
+"""The content of a report as plain data classes, which know nothing about runs, ledgers or HTML.
 
-A report compares one or more runs, which are identified by name. A name has the same colour in every chart.
+A report compares one or more runs, each with a name. A run has the same colour in every chart.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class SiteCosts:
-    """The cost of each site of a run: the totals, and if known the cost up to each round, (sites, rounds)."""
+    """The total cost of each site of a run, and optionally the cost up to each round, (sites, rounds)."""
 
     name: str
     totals: Sequence[float]
@@ -78,13 +78,13 @@ class SiteCosts:
 
 @dataclass(frozen=True)
 class Accounting:
-    """One way to compute the privacy cost: the worst site's cost by round, and the total of every site.
+    """The privacy cost, computed in one way: the largest cost by round, and the total of every site.
 
     short : the short name of this way, for a column and a button.
-    meaning : what this way computes, in a sentence.
-    chart : one curve per run with a finite cost; the range is from the site with the smallest cost to the
-        worst site.
-    unbounded : the runs for which this way gives no finite bound.
+    meaning : the explanation of the number, in a sentence or two.
+    chart : one curve for each run with a finite cost, with the range from the smallest to the largest cost of
+        a site.
+    unbounded : the names of the runs without a finite bound.
     """
 
     key: str
@@ -113,7 +113,7 @@ class NetworkMap:
 
 @dataclass(frozen=True)
 class Statement:
-    """The claim about one run: text, conditions, theorems and numbers."""
+    """The claim about one run: its text, its conditions, the theorems it is based on, and its numbers."""
 
     name: str
     text: str
@@ -133,7 +133,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """One number of one run for the top of the page; `low` and `high` are its range, if it has a range."""
+    """One number of one run for the top of the page. `low` and `high` are its range over repeated runs."""
 
     label: str
     value: float
@@ -159,14 +159,14 @@ class ReportData:
     """The content of a report page.
 
     headline : the result in up to three sentences.
-    scale : the epsilon to show on a scale; None if there are several runs, or no bound.
+    scale : the epsilon to show on a scale of usual values; None if there are several runs, or no bound.
     illustration : a picture above the charts.
-    brief : questions of a first reader with their answers, shown with the claim before any chart.
+    brief : the questions of a data-protection officer with their answers, shown before any chart.
     key_numbers : for each run, the numbers at the top of the page.
-    effects, effects_label, outputs : for an additive model, what each column adds to the score, the label of
-        the scale, and the classes if there are more than two.
-    files : the names of the files with results, keyed by what they contain. They must be in the folder of the
-        page, which links to them.
+    effects, effects_label, outputs : for an additive model: the amount that each column adds to the score,
+        the label of the axis, and the classes if there are more than two.
+    files : names of files with results, for links. The keys say what the files contain. The files must be in
+        the folder of the page.
     settings, provenance : nested mappings of plain values.
     """
 

@@ -1,7 +1,8 @@
 """Write a certificate as a YAML entry for the public registry of deployments of differential privacy.
 
-The fields are those in the registry's template (github.com/opendp/deployments-registry-data). Fields that a
-certificate does not determine, such as the intended use, are left empty, and a comment says so.
+The fields are those of the registry's template (github.com/opendp/deployments-registry-data). A certificate,
+which states the privacy cost of a run, has no answer for some fields, such as the intended use. These fields
+stay empty, and a comment says so.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from .brief import NOT_COVERED, covers, holds_against, took_part
 def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = None) -> str:
     """The entry as YAML.
 
-    about : facts that are not in the certificate: `name`, `learnt` (what was learnt), `date` and `slug`.
+    about : facts that are not in the certificate: `name`, `learnt` (the quantity that was learnt),
+        `date` and `slug` (the short name of the entry).
     """
     told, run, who = dict(about or {}), certificate.run, took_part(certificate)
     pure, counting = certificate.accountant == "pure", run.loss.counting

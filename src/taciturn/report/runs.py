@@ -1,4 +1,4 @@
-"""A report of simulated runs: loss and accuracy by round, their range over repeats, and the privacy cost."""
+"""A report of simulated runs: by round, the loss and accuracy with their range, and the privacy cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..privacy.certificate.certificate import Certificate
 from .certificates import from_certificates
 from .data import Chart, Curve, ReportData
 
-_ELSEWHERE = ("versions", "seed", "simulated")  # settings that are shown in the provenance or in the marks
+_ELSEWHERE = ("versions", "seed", "simulated")  # other parts of the report show these settings
 
 
 def from_runs(
@@ -53,7 +53,7 @@ def _charts(runs: Mapping[str, Run]) -> list[Chart]:
     """The charts of all quantities that the runs recorded."""
     repeats = max(run.consensus_gap.shape[0] for run in runs.values())
     note = f"The line is the mean of {repeats} repeats, the shaded area their range." if repeats > 1 else ""
-    apart = {name: run for name, run in runs.items() if run.consensus_gap.any()}  # not after masked sums
+    apart = {name: run for name, run in runs.items() if run.consensus_gap.any()}  # masked runs have no gap
     gaps = [run.consensus_gap for run in apart.values()]
     low, high = min((gap.min() for gap in gaps), default=0.0), max((gap.max() for gap in gaps), default=0.0)
     wide = bool(0 < 10 * low < high)  # a linear axis would hide the small values

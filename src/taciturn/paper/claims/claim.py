@@ -1,4 +1,4 @@
-"""Claim: a claim of the paper, the numbers that we measured, whether the claim holds, and why."""
+"""Claim: a claim of the paper, the numbers that we measured, and a verdict with its reason."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement, what we measured, and the verdict that follows from the numbers.
+    """One claim, the numbers that we measured, and the verdict that follows from the numbers.
 
     key : a short name, which does not change between versions.
     where : the place in the paper, or "ours" for a claim that is not in the paper.
-    says : the statement, rephrased.
+    says : the claim, rephrased.
     measured : the numbers, in a sentence.
     why : the explanation of the numbers.
     """
@@ -46,11 +46,11 @@ class Claim:
 
 
 def claim(key: str, checks: Iterable[bool], numbers: Mapping[str, Any] | None = None, **shown: Any) -> Claim:
-    """The claim `key` with its texts from claims.toml, in which measured numbers replace {names}.
+    """The claim `key`. Its texts are in claims.toml; numbers replace the {names} in the texts.
 
-    checks : conditions that are all true if the claim holds.
-    numbers : the measured numbers; they are inserted into the texts and stored in the claim.
-    shown : further numbers that are only inserted into the texts.
+    checks : the claim holds if all of these conditions are true.
+    numbers : the measured numbers, for the texts and for the field `numbers` of the claim.
+    shown : further numbers, for the texts only.
     """
     words, numbers = _words()[key], numbers or {}
     measured, why = (words[name].format(**numbers, **shown) for name in ("measured", "why"))
@@ -63,7 +63,7 @@ def _words() -> dict[str, dict[str, str]]:
 
 
 def judge(checks: list[bool]) -> Verdict:
-    """The verdict: the claim holds if all checks are true, holds in part if some are, else does not hold.
+    """The verdict from the checks: "holds" if all are true, "holds in part" if some are true.
 
     >>> judge([True, True]).value, judge([True, False]).value, judge([False]).value
     ('holds', 'holds in part', 'does not hold')
@@ -74,7 +74,7 @@ def judge(checks: list[bool]) -> Verdict:
 
 
 class Listed(list[float]):
-    """A list of numbers that a format string writes with commas and "and".
+    """A list of numbers. A format string applies to each number and joins them with commas and "and".
 
     >>> f"{Listed([0.123456, 2, 3]):.3g}"
     '0.123, 2 and 3'

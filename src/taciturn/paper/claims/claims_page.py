@@ -1,4 +1,4 @@
-"""docs/paper.md and index.html: each claim of the paper, what we measured, whether it holds, and why."""
+"""The pages docs/paper.md and index.html: the claims of the paper, with our measurements and verdicts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def claims_page(drawn: Sequence[Drawn], claims: Sequence[Claim], *, quick: bool, images: str = "") -> str:
-    """The page in Markdown; `images` is put before the file names of the pictures."""
+    """The page in Markdown. `images` is the folder of the pictures, with a slash at its end."""
     templates = text_templates(__package__)
     templates.filters |= {"cell": _cell, "cost": _cost}
     return templates.get_template("paper.md").render(drawn=drawn, images=images, **_facts(claims, quick))
 
 
 def index_page(drawn: Sequence[Drawn], claims: Sequence[Claim], *, quick: bool, folder: Path) -> str:
-    """index.html as one self-contained file, which includes the SVG pictures in `folder`."""
+    """index.html as one self-contained file, which contains the SVG pictures of `folder`."""
     figures = [one.figure for one in drawn]
     pictures = {one.name: b64encode((folder / f"{one.name}.svg").read_bytes()).decode() for one in figures}
     templates = html_templates(__package__)
@@ -57,7 +57,7 @@ def _cost(epsilon: float) -> str:
 
 
 def _with_code(text: str) -> Markup:
-    """The text escaped for HTML; names in `backquotes` become code."""
+    """The text as HTML. Words in `backquotes` become code, and special characters are escaped."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))

@@ -1,4 +1,8 @@
-"""The paper's claims about M-ADMM without noise: Figures 1a and 1b, Theorems 1 and 2."""
+"""The paper's claims about M-ADMM without noise: Figures 1a and 1b, Theorems 1 and 2.
+
+M-ADMM is the paper's ADMM, in which the penalty may differ between sites and rounds. The contraction of a
+round is the factor by which the squared distance to the limit shrinks; see `contractions`.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,18 @@ STEPS = ("one step", "step by round", "step by site")
 RATIOS = ("1", "1.02", "1.05", "1.1", "1.2")
 NEAR = 0.03  # a run has converged if ||f - optimum|| / ||optimum|| is below this number
 FLAT = 0.02  # a run is flat if its last fifth closes less than this share of the gap to the optimal loss
-VISIBLE = 1e-6  # the tolerance of the solver, 1e-7, hides contractions below this number
+VISIBLE = 1e-6  # smaller contractions are hidden by the error of the solver, whose tolerance is 1e-7
 
 
 def claims_of_fig1a(drawn: FigureResult) -> list[Claim]:
-    """The claims about sites with different penalties, and about three kinds of dual step."""
+    """The claims about runs whose sites have different penalties, with three kinds of dual step."""
     form = quadratic_form_of_the_proof()
     proof = claim("theorem1-proof", [form >= 0], {"quadratic_form": form})
     return [_converges(drawn), _weakly_regularised(drawn), _unequal_steps(drawn), proof]
 
 
 def claims_of_fig1b(drawn: FigureResult) -> list[Claim]:
-    """The claims about equal penalties that grow at different rates, and about the rate of Theorem 2."""
+    """The claims about runs whose sites have the same growing penalty, and about the rate of Theorem 2."""
     rounds = [one for outcome in drawn.outcomes for one in _rounds(outcome)]
     return [_slower(drawn), _stalls(drawn), _contracts(rounds), _rate_falls(drawn), _printed(rounds)]
 
@@ -82,7 +86,7 @@ def _stalls(drawn: FigureResult) -> Claim:
 
 @dataclass(frozen=True)
 class Round:
-    """Round t of one run: the contraction that we measured, and the bound of Theorem 2 on it."""
+    """Round t of one run: the measured contraction minus 1, and the bound that Theorem 2 gives for it."""
 
     name: str
     t: int
@@ -91,7 +95,7 @@ class Round:
 
 
 def _rounds(outcome: CurveResult) -> list[Round]:
-    """Every fifth round of a run, except rounds whose contraction is hidden by the solver's tolerance."""
+    """Every fifth round of a run, without the rounds with a contraction too small to measure (`VISIBLE`)."""
     shrunk = contractions(outcome) - 1
     seen = [t for t in range(5, len(shrunk) + 2, 5) if shrunk[t - 2] > VISIBLE]
     bounds = [rate(outcome.problem, outcome.graph, outcome.method, t) for t in seen]
@@ -110,7 +114,7 @@ def _contracts(rounds: list[Round]) -> Claim:
 
 
 def _rate_falls(drawn: FigureResult) -> Claim:
-    t = min(drawn.figure.run.rounds, 30)  # after round 30, the run with the fastest growth hardly changes
+    t = min(drawn.figure.run.rounds, 30)  # later, the run with the fastest growing penalty hardly changes
     rates = Listed(float(contractions(drawn[name])[t - 2]) - 1 for name in RATIOS)
     falls = bool(np.all(np.diff(rates) < 0))
     return claim("theorem2-slower", [falls], {"measured": rates, "round": t}, ratios=", ".join(RATIOS))
@@ -135,7 +139,7 @@ def _last_distance(outcome: CurveResult) -> float:
 
 
 def _taken(outcome: CurveResult) -> float:
-    """The share of the gap to the optimal loss that the last fifth of the rounds closes."""
+    """The share of the gap to the optimal loss that the run closes in the last fifth of its rounds."""
     loss = outcome.run.loss[0]
     before = float(loss[-1 - len(loss) // 5]) - outcome.optimal_loss
     return 1 - (float(loss[-1]) - outcome.optimal_loss) / before
@@ -144,8 +148,8 @@ def _taken(outcome: CurveResult) -> float:
 def contractions(outcome: CurveResult) -> Array:
     """||Z(t-1) - Z*||^2_J(t) / ||Z(t) - Z*||^2_J(t): by Theorem 2 this ratio is at least 1 + delta(t).
 
-    The result has one ratio for each of the rounds 2 .. T of the first repeat. In the run, all sites must
-    have the same penalties, and there must be only one dual step.
+    The result has one ratio for each of the rounds 2 .. T of the first repeat. All sites must have the same
+    penalties, and the dual step must be the same at all sites and in all rounds.
 
     Z stacks Y and f, with 2 Lambda = sqrt(D - A) Y; ||Z||^2_J = ||Y||^2 / theta + <f, eta (D + A) f>.
     """
@@ -172,7 +176,7 @@ def contractions(outcome: CurveResult) -> Array:
 
 
 def _root(laplacian: Array) -> Array:
-    """The symmetric square root of a graph Laplacian. The eigenvalue 0 stays exactly 0."""
+    """The symmetric square root of a graph Laplacian, whose smallest eigenvalue is set to exactly 0."""
     values, vectors = np.linalg.eigh(laplacian)
     values[0] = 0.0
     return np.asarray(vectors @ np.diag(np.sqrt(values)) @ vectors.T)

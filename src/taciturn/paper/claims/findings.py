@@ -1,4 +1,7 @@
-"""Small counterexamples to statements of the paper, which can be checked by hand."""
+"""Small counterexamples to statements of the paper, and one comparison of privacy bounds.
+
+A reader can check the counterexamples by hand.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from ...runtime.simulate import simulate
 def quadratic_form_of_the_proof() -> float:
     """<f, (W - theta I)(D - A) f> for two sites, W = diag(0.5, 5), theta = 0.5, f = (2, 1).
 
-    The proof of Theorem 1 concludes that this form is at least 0, because neither of the two matrices has a
-    negative eigenvalue.
+    The proof of Theorem 1 concludes that this form is at least 0, because all eigenvalues of both matrices
+    are at least 0.
 
     >>> quadratic_form_of_the_proof()
     -4.5
@@ -37,8 +40,8 @@ def quadratic_form_of_the_proof() -> float:
 class UnequalSteps:
     """The limit of a run with a different dual step at every site.
 
-    limit : the value that all sites converge to.
-    optimum : the minimiser of sum_i O_i, which the run is meant to find.
+    limit : the common limit of the sites.
+    optimum : the minimiser of sum_i O_i, which the run should find.
     weighted : the minimiser of sum_i O_i / theta_i.
     disagreement : the largest distance between two sites at the end.
     """

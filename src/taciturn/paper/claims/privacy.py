@@ -1,4 +1,8 @@
-"""The claims about noise: Figures 2 to 4, Theorem 3, all methods at the same budget, and the attack."""
+"""The claims about noise: Figures 2 to 4, Theorem 3, all methods at the same budget, and the attack.
+
+The paper compares its method, penalty perturbation (PP), with dual variable perturbation (DVP) and primal
+variable perturbation (PVP). In texts, L is the loss, and P is the paper's bound on the privacy cost.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +27,7 @@ FOUND = 0.9  # an attack has found the record if its cosine to the record exceed
 
 
 class Pair(NamedTuple):
-    """A curve of penalty perturbation (PP), and the curve of dual variable perturbation (DVP) with which the
-    paper compares it: the paper compares red with magenta, and blue with black."""
+    """A curve of PP and a curve of DVP that the paper compares: red with magenta, and blue with black."""
 
     panel: str
     pp: CurveResult
@@ -41,11 +44,11 @@ class Pair(NamedTuple):
         return [self.pp.final_loss, self.dvp.final_loss]
 
     def costs(self, accounting: str) -> list[float]:
-        """The privacy costs of the runs of PP and DVP, by the accounting "paper", "pure" or "epsilon"."""
+        """The privacy costs of PP and DVP, computed in the way "paper", "pure" or "epsilon"."""
         return [float(getattr(outcome, accounting)[-1]) for outcome in (self.pp, self.dvp)]
 
     def better(self, *accountings: str) -> bool:
-        """Whether PP has a smaller loss than DVP, and a smaller cost by all of these accountings."""
+        """Whether PP has a smaller loss than DVP, and a smaller cost in all of these ways."""
         return all(pp < dvp for pp, dvp in (self.losses, *map(self.costs, accountings)))
 
     def ranges(self) -> list[float]:
@@ -186,7 +189,7 @@ def _result(outcome: CurveResult) -> str:
 
 
 def claims_of_attack(attacked: AttackFigureResult) -> list[Claim]:
-    """The claims about the attack, for a penalty that the attacker knows and for a secret penalty."""
+    """The claims about the attack: one if the attacker knows the penalty, one if the penalty is secret."""
     clean, noisy = (attacked.cosine(noise, "known") for noise in ("none", "paper"))
     cost = attacked.epsilon["paper"]
     shown = {"rounds": attacked.figure.run.rounds, "chance": attacked.results["paper"].chance}
@@ -201,7 +204,7 @@ def claims_of_attack(attacked: AttackFigureResult) -> list[Claim]:
 
 
 def claims_of_theorem3(*, quick: bool, seed: int) -> list[Claim]:
-    """The claims about Theorem 3, from two audits of norm noise and from the costs of one long run."""
+    """The claims about Theorem 3, tested by two audits of norm noise and by the costs of one long run."""
     tight, bent = replace(norm_case(), delta=_PURE), replace(bend_case(), delta=_PURE)
     runs = QUICK_RUNS if quick else RUNS
     shown, jacobian = audit([tight, bent], runs=runs, seed=seed).results

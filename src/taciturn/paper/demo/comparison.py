@@ -1,7 +1,7 @@
 """Compare ways to train: no privacy, each site alone, trust no other site, or at most one curious site.
 
-Every score is measured on held-out rows. The model of a run is the average of the models that its sites
-released.
+A curious site works with an attacker. Every score is measured on held-out rows. The model of a run is the
+average of the models that its sites released.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOBODY, ONE_CURIOUS, CURVES = "trust no other site", "at most one curious site",
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One way to train on a task: the score on held-out rows, and the certificate if the way is private."""
+    """One way to train: its score on held-out rows, and its certificate and epsilon if it is private."""
 
     name: str
     test_loss: float
@@ -45,7 +45,7 @@ def count_choices(task: Task) -> int:
 
 
 def compare(task: Task) -> Iterator[Choice]:
-    """Train in every way, one after another. The private ways train once for every epsilon of the task."""
+    """Train in every way, one after another; with privacy, once for every epsilon of the task."""
     pooled = np.vstack([X for X, _ in task.sites]), np.concatenate([y for _, y in task.sites])
     yield _choice(NO_PRIVACY, _margins(task, _converged(task, *pooled)))
     yield _choice(ALONE, _margins(task, *(_converged(task, X, y) for X, y in task.sites)))
@@ -57,7 +57,7 @@ def compare(task: Task) -> Iterator[Choice]:
 
 
 def _converged(task: Task, X: Array, y: Array) -> Array:
-    """The minimiser of the mean loss on these rows plus the task's regulariser, without privacy."""
+    """The coefficients that minimise the mean loss on these rows plus the task's regulariser."""
     from sklearn.linear_model import LogisticRegression
 
     weight = task.C * task.problem.n / (task.regularization * len(y))
@@ -112,14 +112,14 @@ def _with_curves(task: Task, epsilon: float) -> Choice:
 
 
 def _margins(task: Task, *models: Array) -> Array:
-    """The margins of linear models on held-out rows; there are several only if each site trains alone."""
+    """The margins y <f, x> of each model f on the held-out rows (x, y), (models, rows)."""
     return np.stack([task.y_test * (task.X_test @ f) for f in models])
 
 
 def _choice(
     name: str, margins: Array, certificate: Certificate | None = None, epsilon: float | None = None
 ) -> Choice:
-    """A choice whose score is computed from the margins of its models on held-out rows."""
+    """A choice, with the mean loss and accuracy that follow from the margins on held-out rows."""
     loss, right = float(np.logaddexp(0.0, -margins).mean()), float((margins > 0).mean())
     return Choice(name, loss, right, certificate, epsilon)
 

@@ -20,7 +20,7 @@ from ...objective.problem import Problem
 from ...rng import SeededStreams
 
 SITES, SEED = 5, 0
-# The ranges that the documentation of the data states: the least and the largest value of each measurement.
+# The documentation of the breast-cancer data states the least and the largest value of each measurement.
 # fmt: off
 _LEAST = np.array([
     6.981, 9.71, 43.79, 143.5, 0.053, 0.019, 0.0, 0.0, 0.106, 0.05,
@@ -37,7 +37,7 @@ _LARGEST = np.array([
 
 @dataclass(frozen=True)
 class Task:
-    """The rows of five sites, the held-out rows, and the budgets. Details are printed for the middle budget.
+    """The rows of five sites, the held-out rows, and the values of epsilon to compare.
 
     schema, columns, y, test : the same records before encoding, and a mask of the held-out records.
     curves : whether there are enough records to fit curves instead of straight lines.
@@ -61,7 +61,7 @@ class Task:
 
     @property
     def epsilon(self) -> float:
-        """The epsilon of the printed table and of the certificate."""
+        """The middle epsilon, for the printed table and the certificate."""
         return self.epsilons[len(self.epsilons) // 2]
 
     @cached_property
@@ -71,8 +71,7 @@ class Task:
 
 
 def find_task(name: str = "auto") -> Task:
-    """The task of this name. "auto" means Adult, or the breast-cancer data if Adult is not available; the
-    text `about` of the task then says so."""
+    """The task of this name. "auto" means Adult, or breast cancer if Adult is not available."""
     if name == "breast-cancer":
         return breast_cancer()
     try:
@@ -106,8 +105,7 @@ def adult() -> Task:
 
 
 def breast_cancer(why: str = "") -> Task:
-    """The breast-cancer task: is the tumour benign? A row has 30 measurements, scaled by their published
-    ranges, and a constant. A fifth of the rows is held out."""
+    """The breast-cancer task: is the tumour benign? `why` begins the description of the task."""
     X, y = breast_cancer_rows()
     order = SeededStreams(SEED).generator(repeat=0, site=0, purpose="deal", t=2).permutation(len(y))
     held = np.isin(np.arange(len(y)), order[: len(y) // 5])
@@ -132,8 +130,10 @@ def breast_cancer(why: str = "") -> Task:
 
 
 def breast_cancer_rows() -> tuple[Array, Array]:
-    """(X, y). A row of X has 30 measurements, scaled to [-1, 1] by published ranges, and a constant. The
-    rows are clipped to norm 1."""
+    """(X, y). A row of X has 30 measurements, scaled to [-1, 1] by published ranges, and a constant.
+
+    Rows of a larger norm than 1 are scaled to norm 1.
+    """
     from sklearn.datasets import load_breast_cancer
 
     raw, target = load_breast_cancer(return_X_y=True)

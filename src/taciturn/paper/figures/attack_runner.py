@@ -1,4 +1,8 @@
-"""Run the attack of the paper's appendix E at every noise level of a figure, and store each result."""
+"""Run the attack of the paper's appendix E at every noise level of a figure, and store each result.
+
+The attacker tries to reconstruct one record of a site. An observer is an attacker with a certain knowledge of
+the penalty.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _KEPT = ("rounds", "cosine", "label", "eta_ratio", "chance", "prior", "prior_lab
 
 @dataclass(frozen=True, eq=False)
 class AttackFigureResult(DrawnFigure):
-    """The result of an attack figure: for each noise level, each observer's findings and the run's cost."""
+    """The result of an attack figure: for each noise level, the guesses of all observers, and the epsilon."""
 
     figure: spec.AttackFigure
     results: Mapping[str, AttackResult]
@@ -68,7 +72,7 @@ Drawn = FigureResult | AttackFigureResult
 def attack(
     figure: spec.AttackFigure, store: ResultStore, *, done: Callable[[], None] = lambda: None
 ) -> AttackFigureResult:
-    """Run the attack at every noise level whose result is not in the store. Call `done` after each level."""
+    """Run the attack at each noise level, or take its result from `store`. Call `done` after each level."""
     graph, problem, facts = build_graph(figure), build_problem(figure), figure.run
     observers: list[str] = [observer.name for observer in figure.observers]
     options = facts.model_dump(include={"rounds", "site", "records", "seed", "tol"}) | {

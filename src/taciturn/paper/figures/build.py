@@ -1,6 +1,6 @@
 """Build the data, the problem, the network and the methods of a figure, and compute the cost of a run.
 
-The cost is known before the run, because every schedule is fixed in advance.
+All schedules are fixed before a run, so its privacy cost is known before it starts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ...schedules import Geometric
 from ..demo.tasks import breast_cancer_rows
 from . import spec
 
-_STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # the search for a rate: factor of a step, least rate, precision
+_STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # `rate_within` has this step factor, least rate and precision
 
 
 def certify_run(
@@ -49,7 +49,7 @@ def certify_run(
 
 
 def rate_within(cost: Callable[[float], float], epsilon: float) -> float:
-    """The largest noise rate, within 0.1 per cent, whose cost is at most epsilon. `cost` must increase."""
+    """The largest noise rate with a cost of at most epsilon, within 0.1 per cent. `cost` must increase."""
     epsilon = checks.positive("epsilon", epsilon)
     low = high = 1.0
     while cost(low) > epsilon:
@@ -86,7 +86,7 @@ def load_rows(facts: spec.FigureData) -> FigureRows:
 
 @lru_cache(maxsize=4)
 def _own_rows(file: str, columns: str, column: str, positive: str, rows: str) -> FigureRows:
-    """The rows of a user's own table, encoded with the public facts that the figure's file states."""
+    """The rows of a user's table. The figure's file states the public facts for their encoding."""
     path, schema = Path(file), spec.public_schema(json.loads(columns))
     table = read_table(path, [*schema.names, column])
     known = parse_column(Category(column, (positive,)), table[column])
@@ -108,7 +108,7 @@ def _known_rows(name: str, scaling: str, rows: str) -> FigureRows:
 
 
 def build_problem(figure: spec.AnyFigure, regularization: float | None = None) -> Problem:
-    """The problem of a figure, with the rows distributed to the sites. `regularization` replaces its rho."""
+    """The problem of a figure, with its rows at the sites. `regularization` replaces the figure's rho."""
     facts = figure.data
     rows = load_rows(facts)
     X, y = rows.X, rows.y
@@ -141,10 +141,11 @@ def build_graph(figure: spec.AnyFigure) -> Graph:
 def build_method(
     figure: spec.Figure, curve: spec.FigureCurve, problem: Problem, graph: Graph, rate: float | None = None
 ) -> tuple[Method, float]:
-    """The method of a curve, and the noise rate of its first round if that rate had to be searched, else 0.
+    """(method, rate): the method of a curve, and the first noise rate if it had to be searched, else 0.
 
-    The rate is searched if the curve states its noise as a budget. `rate` is the result of an earlier search,
-    which is then used again.
+    The rate is searched if the curve states a budget instead of a rate.
+
+    rate : the result of an earlier search, which replaces a new search.
     """
     noise, run = curve.noise, figure.run
     if not isinstance(noise, spec.BudgetNoise):

@@ -1,4 +1,7 @@
-"""The layouts of the paper's figures: convergence, accuracy against privacy, and the attack on a record."""
+"""The layouts of the paper's figures: convergence, loss against privacy, and the attack on a record.
+
+A figure has rows of panels. Each panel has one curve for each run of the row.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,19 @@ if TYPE_CHECKING:
 
     from ...auditing.attack import AttackResult
 
-_ROW, _ATTACK_ROW, _ACROSS = 1.95, 2.1, 4  # two heights of panels in inches; attack panels in a row
+_ROW, _ATTACK_ROW, _ACROSS = 1.95, 2.1, 4  # two heights of rows in inches; the attack panels in a row
 _THIN: dict[str, Any] = {"linewidth": 0.6, "linestyle": (0, (2, 1.5)), "marker": "None"}
-_EARLY, _SPAN = 0.05, 0.05  # the share of early rounds that may be cut off; the least relative span
-_BARS = 12  # about the number of bars on a curve that show its range
+_EARLY, _SPAN = 0.05, 0.05  # the loss axis ignores this share of first rounds, and has this least span
+_BARS = 12  # the approximate number of bars that show the range of a curve
 
 
 def plot(drawn: Drawn) -> Figure:
-    """The picture of a figure, in the layout that its file states. Call `plot` inside `paper_style`."""
+    """The picture of a figure, in the layout that its file states. Call this inside `with paper_style()`."""
     return _attack(drawn) if isinstance(drawn, AttackFigureResult) else _curves(drawn)
 
 
 def _curves(drawn: FigureResult) -> Figure:
-    """Rows of panels: L(t) on the left, and the other quantities of the layout to the right of L(t)."""
+    """Rows of panels: the loss L(t) on the left, and the other quantities of the layout to its right."""
     rows, run, wide = drawn.figure.rows, drawn.figure.run, drawn.figure.layout == "tradeoff"
     figure = new_figure(_ROW * len(rows) + 0.45)
     widths = [2.0, 1.0, 1.0] if wide else [1.0, 1.0]
@@ -44,7 +47,7 @@ def _curves(drawn: FigureResult) -> Figure:
             _tradeoff(panels, outcomes, run.delta)
         else:
             _convergence(panels, outcomes)
-        level = outcomes[0].optimal_loss  # runs with noise stay above this loss
+        level = outcomes[0].optimal_loss  # no run with noise falls below this loss
         panels[0].axhline(level, color=GREY, linewidth=0.7, linestyle=DASHED, zorder=1)
         beside_axes(panels[0], "$L(f_c^*)$", level, (2, 0), ha="left", va="center")
         panels[0].set_ylabel("average loss $L(t)$")
@@ -96,7 +99,7 @@ def _look(curve: spec.FigureCurve) -> dict[str, Any]:
 
 
 def _line(axes: Axes, outcome: CurveResult, values: Array, k: int, curves: int, **changed: Any) -> None:
-    """Draw a value for every round. The markers of different curves are at different rounds."""
+    """Draw a value for every round. `k` is the number of the curve, which shifts its markers."""
     every = max(1, len(values) // 8)
     markers = {"markevery": (every - 1 - (k * every) // (2 * curves), every)}
     axes.plot(np.arange(1, len(values) + 1), values, **(_look(outcome.curve) | markers | changed))
@@ -125,10 +128,9 @@ def _draw_range(axes: Axes, outcome: CurveResult, k: int, curves: int) -> None:
 
 
 def _room(axes: Axes, outcomes: list[CurveResult]) -> None:
-    """Choose the limits of the loss axis without the first rounds, in which the loss may be very large.
+    """Set the limits of the loss axis. They ignore the first rounds, in which the loss may be very large.
 
-    A curve with fit = False does not count either. If it ends above the axis, its last loss is written as
-    text.
+    They also ignore curves with fit = False. If one of them ends above the axis, a text states its last loss.
     """
     fitted = [outcome.run.loss for outcome in outcomes if outcome.curve.fit]
     later = [loss[:, int(_EARLY * loss.shape[1]) :] for loss in fitted]

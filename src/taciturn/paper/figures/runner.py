@@ -1,4 +1,8 @@
-"""Run the curves of a figure one after another. Each result is stored, so that it is not computed again."""
+"""Run the curves of a figure one after another. Each result is stored, so that it is not computed again.
+
+A curve is one method with its parameters. L(t) is the mean loss after round t, and P(t) is the paper's bound
+on the privacy cost of the rounds 1 .. t.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from .build import build_graph, build_method, build_problem, load_rows
 _DRAWN = {"name", "label", "panel", "colour", "marker", "line", "fit"}  # these keys change only the picture
 _OPTIMUM_TOL = 1e-6
 _FORMAT = 2  # the version of the format of stored results
-_NUMBERS = ("loss", "accuracy", "consensus_gap", "coef", "history")  # of a run, as they are stored
+_NUMBERS = ("loss", "accuracy", "consensus_gap", "coef", "history")  # the stored arrays of a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,8 @@ class CurveResult:
     """One curve: its run, and the optimum, which a run without noise should reach.
 
     optimum : f_c*, the minimiser of the paper's eq. 1.
-    optimal_loss : the paper's L at the optimum.
+    optimal_loss : the paper's loss L at the optimum.
+    key : the key of the result in the store.
     """
 
     curve: spec.FigureCurve
@@ -52,7 +57,7 @@ class CurveResult:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The certificate. With equal schedules it covers only the worst site, which has the fewest rows."""
+        """The certificate; if all schedules are equal, only of the worst site (with the fewest rows)."""
         ledger = self.run.ledger
         columns = [ledger.columns(facts.site) for facts in ledger.sites]
         schedules = {(c.eta.tobytes(), c.scale.tobytes(), c.degree.tobytes()) for c in columns}
@@ -95,7 +100,7 @@ class CurveResult:
         return float(self.run.loss[:, -1].mean())
 
     def summary(self) -> dict[str, Any]:
-        """The numbers of the curve after its last round; None replaces a number that is not finite."""
+        """The numbers of the curve after its last round. A number that is not finite becomes None."""
         loss, private = self.run.loss[:, -1], self.run.ledger.run.noise != "none"
         return {
             "panel": self.curve.panel,
@@ -200,9 +205,9 @@ def draw(
     engine: str = "local",
     done: Callable[[], None] = lambda: None,
 ) -> FigureResult:
-    """Take stored curves from `store`, and run the other curves. `done` is called after each curve.
+    """Take stored curves from `store`, and run the other curves. Call `done` after each curve.
 
-    Without `store` all curves are run, and no result is kept.
+    Without `store`, all curves are run, and no result is stored.
     """
     outcomes: list[CurveResult] = []
     graph = build_graph(figure)
@@ -244,7 +249,7 @@ def _outcome(
     engine: str,
     alike: CurveResult | None,
 ) -> CurveResult:
-    """The result of one curve. `alike` is an earlier curve with the same problem; its optimum is reused."""
+    """The result of one curve. `alike` is an earlier curve with the same problem and optimum, or None."""
     key = fingerprint(settings(figure, curve))
     problem = build_problem(figure, curve.regularization) if alike is None else alike.problem
     kept = store.get(key)
@@ -258,7 +263,7 @@ def _outcome(
         found = {"optimum": optimum, "optimal_loss": np.asarray(np.mean(losses)), "rate": np.asarray(rate)}
         arrays = {name: getattr(run, name) for name in _NUMBERS}
         kept = store.put(key, found | {name: array for name, array in arrays.items() if array is not None})
-    else:  # the ledger is computed again: the facts determine every charge
+    else:  # compute the ledger again instead of storing it: the facts determine every cost in it
         setup = prepare(problem, graph, method, **options, strict=True)
         numbers = {name: kept.get(name) for name in _NUMBERS}
         run = Run(ledger=setup.prepared.price(setup.run_facts()), settings=setup.settings(), **numbers)  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ else:
 
 
 def public_schema(columns: Mapping[str, Any]) -> Schema:
-    """The schema for the columns of a figure's file, which are given in short form."""
+    """The schema of the `columns` in a figure's file; see `FigureData`."""
     return Schema.of(**{name: bool if entry == "boolean" else entry for name, entry in columns.items()})
 
 
@@ -52,11 +52,12 @@ class FigureData(FigureTable):
     name : "adult", "breast-cancer", or "table" for your own CSV or Parquet file. "table" needs the next three
         keys.
     file : the path of your file, relative to the folder of the TOML file.
-    columns : the public facts about each column, as in `Schema.of`: [low, high], a list of words, or
-    "boolean". label : the column to predict, and which of its values becomes +1.
-    limit : how many rows to use, drawn at random; without `limit` all rows are used.
-    deal : "evenly"; or "unevenly": every site gets `least` rows, and the remaining rows are distributed in
-        random shares ~ Dirichlet(concentration).
+    columns : the public facts about each column, as in `Schema.of`: [low, high], or a list of words, or
+        "boolean".
+    label : the column to predict, and its value that becomes +1.
+    limit : the number of rows to use, drawn at random. Without `limit`, all rows are used.
+    deal : how the rows are distributed: "evenly"; or "unevenly": every site gets `least` rows, and a random
+        share of the remaining rows, drawn from Dirichlet(concentration).
     """
 
     name: Literal["adult", "breast-cancer", "table"]
@@ -84,8 +85,7 @@ class FigureData(FigureTable):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """The facts on which results depend, besides the content of the files. The path of a file does not
-        belong to these facts."""
+        """The facts on which results depend, besides the content of the files. Paths are not among them."""
         own = self.name == "table"
         return self.model_dump(exclude={"file"} if own else {"file", "columns", "label"})
 
@@ -113,7 +113,7 @@ class FigureProblem(FigureTable):
 
 
 class FigureRun(FigureTable):
-    """The rounds, the repeats and the start. `delta` is for our epsilon, shown beside the paper's."""
+    """The settings that all runs of a figure share. `delta` belongs to our epsilon."""
 
     rounds: Count
     repeats: Count
@@ -124,7 +124,7 @@ class FigureRun(FigureTable):
 
 
 class BudgetNoise(FigureTable):
-    """Norm noise. Its first rate is the largest that the budget (epsilon, the run's delta) allows."""
+    """Norm noise whose first rate is the largest rate within the budget (epsilon, the delta of the run)."""
 
     kind: Literal["budget"]
     epsilon: Positive
@@ -151,11 +151,12 @@ class FigurePanel(FigureTable):
 class FigureCurve(FigureTable):
     """One method with its parameters, and how its line is drawn.
 
-    name : the name of the curve in tables and reports; `label` is its legend and may contain $mathematics$.
-    panel : the name of the curve's row of panels; not needed in a figure with one row.
+    name : the name of the curve in tables and reports.
+    label : the text in the legend, which may contain $mathematics$.
+    panel : the name of the row of panels; not needed in a figure with one row.
     regularization : rho of this curve, if it differs from the figure's rho.
-    fit : False if the loss axis should not be extended for this curve. If the curve ends above the axis, its
-        last mean loss is written as text.
+    fit : False keeps the loss axis from being extended for this curve. If the curve ends above the axis, a
+        text states its last mean loss.
     """
 
     name: Word
@@ -211,8 +212,8 @@ def _check_names(key: str, tables: Sequence[FigurePanel | NoiseLevel | Observer]
 class Figure(FigureFile):
     """Curves of several methods.
 
-    layout : "convergence" shows L(t) and the distance to the optimum; "tradeoff" shows L(t) with its range
-        beside the paper's P(t) and our (epsilon, delta).
+    layout : "convergence" shows the loss L(t) and the distance to the optimum. "tradeoff" shows L(t) with its
+        range, the paper's bound P(t) on the privacy cost, and our epsilon.
     """
 
     layout: Literal["convergence", "tradeoff"]
@@ -247,7 +248,7 @@ class Figure(FigureFile):
 
 
 class AttackRun(FigureTable):
-    """The attacked records of a site, the number of runs, and the parameters of the method."""
+    """The attacked site and its attacked records, the number of runs, and the parameters of the method."""
 
     rounds: Count
     repeats: Count
@@ -303,7 +304,7 @@ def load_figure(name_or_path: str, *, quick: bool = False, seed: int | None = No
 
     Parameters
     ----------
-    quick : True lets the file's table [quick] override the other tables: fewer rows, rounds and repeats.
+    quick : True replaces settings by those in the file's table [quick]: fewer rows, rounds and repeats.
     seed : a seed that replaces the file's `run.seed`.
     """
     path = Path(name_or_path)

@@ -1,4 +1,4 @@
-"""The style of all figures: small serif type, thin frames, no boxes. The same figure gives the same bytes."""
+"""The style of all figures, and functions to save them. Saving a figure twice gives the same bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def new_figure(height: float) -> Figure:
 
 
 def save(figure: Figure, stem: Path, formats: Mapping[str, Mapping[str, Any]] = FORMATS) -> list[Path]:
-    """Write a figure to one file per format, by default stem.png and stem.svg, without dates in the files."""
+    """Write a figure to one file per format, by default stem.png and stem.svg. The files have no dates."""
     paths = []
     for suffix, options in formats.items():
         buffer = io.BytesIO()
@@ -62,7 +62,7 @@ def beside_axes(axes: Axes, text: str, level: float, shift: tuple[float, float],
 
 
 def power_of_ten(value: float) -> str:
-    """A number as mathematics for a picture, such as 10^-5 or 2 times 10^-5."""
+    """A number in matplotlib's mathematical notation, such as 10^{-5} or 2 \\cdot 10^{-5}."""
     exponent = int(np.floor(np.log10(value)))
     factor = value / 10.0**exponent
     return f"10^{{{exponent}}}" if abs(factor - 1) < 1e-9 else rf"{factor:g} \cdot 10^{{{exponent}}}"

@@ -1,1 +1,1 @@
-"""Parameter sweeps: run every combination of some settings, and find the Pareto front of loss and epsilon."""
+"""Parameter sweeps: run every combination of some settings; find the best trade-offs of loss and epsilon."""

@@ -4,8 +4,9 @@
 [method]                          method, penalty, dual_step, noise, as in a figure's curve
 [axes]                            "method.penalty.ratio" = [1.0, 1.02, 1.04]
 
-A setting is named by its path through nested tables. All points are checked before the first point runs.
-Points are independent: they run in any order, in this process or on a cluster.
+The name of a setting is its path through nested tables. A point is on the Pareto front if no other point is
+better in loss or epsilon and at least as good in the other number. All points are checked before the first
+one runs. They run in any order, in this process or on a cluster.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
 
 
 class SweepFile(spec.FigureTable):
-    """The content of a sweep's file. The settings of each point are checked later, in `Figure`."""
+    """The content of a sweep's file. `Figure` checks the settings of each point later."""
 
     name: spec.FileStem
     title: str = ""
@@ -72,7 +73,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class SweepRow:
-    """One point: its settings, the results of its run, and whether the point is on the Pareto front."""
+    """One point: its settings, the results of its run, and whether it is on the Pareto front."""
 
     settings: Mapping[str, Any]
     numbers: Mapping[str, Any]
@@ -93,7 +94,7 @@ class SweepResult:
 
 
 def load_grid(path: Path) -> Grid:
-    """Read a sweep from a file. An error is one line that names the file, the key and the mistake."""
+    """Read a sweep from a file. An error is one line with the file, the key and the mistake."""
     _, entries = read_toml(path)
     spec.place_own_table(entries, path.parent)
     try:
@@ -165,9 +166,7 @@ def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dic
 
 
 def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
-    """A mask of the Pareto front: no point is better in one number and at least as good in the other number.
-
-    A point whose cost or loss is not finite is never on the front.
+    """A mask of the points on the Pareto front. A point without a finite cost and loss is not on the front.
 
     >>> front([1.0, 2.0, 3.0, 2.0], [0.5, 0.3, 0.3, 0.4]).tolist()
     [True, True, False, False]

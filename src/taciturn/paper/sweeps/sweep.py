@@ -35,7 +35,7 @@ NUMBERS = (
 def run_sweep(
     grid: Grid, out: Path, *, engine: str = "auto", address: str | None = None, show: bool | None = None
 ) -> SweepResult:
-    """Run the points whose results are not yet in `out`, then write the table and the picture.
+    """Run the points that have no result in `out` yet, then write the table and the picture.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _read_point(path: Path) -> dict[str, Any] | None:
 
 
 def run_point(figure: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of one point after its last round."""
+    """Run one point, given as a figure with one curve; return its numbers after the last round."""
     numbers = draw(spec.Figure.model_validate(figure)).outcomes[0].summary()
     return {name: numbers[name] for name in NUMBERS}
 
@@ -101,8 +101,11 @@ def write_sweep(swept: SweepResult, stem: Path) -> None:
 
 
 def plot_front(swept: SweepResult) -> Figure:
-    """The picture of a sweep. The first axis of the sweep determines a point's colour, and the second axis
-    its marker, if the axis has at least two values and not too many."""
+    """The picture of a sweep, with a point for each run.
+
+    The value on the first axis of the sweep determines a point's colour, and the value on the second axis its
+    marker. An axis with one value, or with too many values, determines nothing.
+    """
     figure = new_figure(3.2)
     axes = figure.subplots()
     colours, markers = _looks(swept, 0, COLOURS), _looks(swept, 1, MARKERS)
@@ -117,7 +120,7 @@ def plot_front(swept: SweepResult) -> Figure:
             alpha=1.0 if row.on_front else 0.45,
             markeredgewidth=0,
         )
-    if best := swept.front:  # a staircase: between two points, the point with the smaller epsilon is the best
+    if best := swept.front:  # a staircase: between two points, the one with the smaller epsilon is the best
         epsilon, loss = zip(*map(_place, best), strict=True)
         axes.step(epsilon, loss, where="post", color=GREY, linewidth=0.9, zorder=1)
     levels = {row.numbers["optimal_loss"] for row in swept.rows}

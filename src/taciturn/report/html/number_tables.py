@@ -1,4 +1,7 @@
-"""Tables of a report for readers without pictures or scripts: the numbers of the charts, and the settings."""
+"""The tables of a report: the numbers of its charts, its network, and its settings.
+
+They are for readers who cannot see the charts, or whose browser runs no scripts.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from ..data import Accounting, Chart, NetworkMap
 from .numbers import written
 
 _ROWS = 120  # the largest number of rounds in a table; the JSON has all rounds
-_ENTRIES = 24  # the largest number of entries that are shown of a list in the settings
+_ENTRIES = 24  # lists in the settings show at most this many entries
 
 
 class NumberTable(NamedTuple):
@@ -23,7 +26,7 @@ class NumberTable(NamedTuple):
 
 
 def by_round(chart: Chart) -> NumberTable:
-    """One row per round. Each run has one column, and two more columns if it has a range."""
+    """One row per round. Each run has one column, and two more columns if its curve has a range."""
     rounds = sorted({t for curve in chart.curves for t in curve.rounds})
     step = max(1, math.ceil(len(rounds) / _ROWS))
     shown = [t for k, t in enumerate(rounds) if k % step == 0 or k == len(rounds) - 1]
@@ -84,7 +87,7 @@ def flat_facts(values: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def digits(value: float | None, form: str = "plain") -> str:
-    """A number with six significant digits; an upper bound as everywhere, rounded up to fewer digits.
+    """A number with six significant digits, or an upper bound ("bound") as `written` rounds it.
 
     >>> digits(0.369123456), digits(2.96912341, "bound")
     ('0.369123', '2.97')

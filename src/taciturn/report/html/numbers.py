@@ -16,7 +16,7 @@ from ...core.formatting import format_cost
 from ..data import ReportData
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_TINY = 1e-15  # relative; so that 1.1, which is stored as 1.100000000000000089, is not printed as 1.11
+_TINY = 1e-15  # a relative error below this is a rounding error of floats; it must not raise a digit
 
 
 def written(value: float | None, form: str = "plain") -> str:
@@ -42,7 +42,7 @@ def exact(value: float | None) -> str:
 
 
 def power(value: float) -> str:
-    """A small number such as delta as a power of ten, rounded up.
+    """A small number, such as delta, in scientific notation, rounded up.
 
     >>> power(1e-5), power(2.5e-6), power(0.3)
     ('10⁻⁵', '2.5 × 10⁻⁶', '0.3')
@@ -73,9 +73,9 @@ FORMAT = "taciturn-report/1"
 
 
 def to_plain(data: ReportData) -> dict[str, Any]:
-    """The report as mappings, lists, texts and finite numbers, without the parts that the page already draws.
+    """The report as mappings, lists, texts and finite numbers. Infinity is the text "inf", and NaN is null.
 
-    Infinity is the text "inf", and NaN is null.
+    The illustration and the effects are left out: the page contains them as pictures.
     """
     facts = plain(replace(data, illustration=None, effects=()))
     return {"format": FORMAT, "names": list(data.names), **facts}

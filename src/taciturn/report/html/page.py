@@ -1,6 +1,7 @@
 """render(data) makes a report as one self-contained HTML page; write(data, path) also writes it to a file.
 
-The effects of an additive model's columns are small panels on one scale, drawn as SVG without a script.
+The effect of a column is the amount that the column adds to the score of an additive model. The page shows
+each effect in a small panel, drawn as SVG without a script.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _page() -> Template:
 
 
 def _site_names(data: ReportData, accounting: Accounting) -> list[str]:
-    """The names of the network's sites. If a run has more sites, these are named by their numbers."""
+    """The names of the network's sites. Sites of other networks are named by their numbers."""
     known = data.network.names if data.network is not None else ()
     most = max((len(costs.totals) for costs in accounting.sites), default=0)
     return [*known, *(f"site {i}" for i in range(len(known), most))]
@@ -100,7 +101,7 @@ INKS = ("#2f7d77", "#c2410c", "#5b6abf", "#d9a441", "#7a3e9d")
 
 
 class DrawnPanel(NamedTuple):
-    """The panel of one column: a line for each output if x is a number or a date, `dots` for categories."""
+    """The panel of one column: a line for each output, or points if x is a category (`dots`)."""
 
     title: str
     lines: list[tuple[str, list[tuple[float, float]]]]
@@ -112,7 +113,7 @@ class DrawnPanel(NamedTuple):
 
 
 def draw(panels: Sequence[EffectPanel]) -> tuple[list[DrawnPanel], float, float]:
-    """The panels, and the smallest and the largest value of their common scale."""
+    """(panels, low, high): the drawn panels, and the ends of the scale that they share."""
     shown = [panel.shortened() for panel in panels]
     low = min((0.0, *(float(panel.y.min()) for panel in shown)))
     high = max((0.0, *(float(panel.y.max()) for panel in shown)))
