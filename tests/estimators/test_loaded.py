@@ -146,7 +146,7 @@ def test_predict_command_creates_no_folders(path, tmp_path, capsys):
 
 def test_loaded_model_has_no_score_without_a_readable_record_and_is_not_saved_again(path, tmp_path):
     loaded = tt.load_model(path)
-    with pytest.raises(DataError, match="all 2 records"):
+    with pytest.raises(DataError, match="got 2 unreadable records"):
         loaded.score({"age": ["", "?"], "ward": ["medical", "medical"]}, ["old", "young"])
     with pytest.raises(ParameterError, match="copy the file"):
         tt.save_model(loaded, tmp_path / "again.json")

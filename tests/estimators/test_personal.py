@@ -120,7 +120,7 @@ def test_personal_model_is_labelled_and_can_be_neither_scored_nor_certified(
     assert loaded.certificate_ is None and np.array_equal(loaded.predict(X), own.predict(X))
     with pytest.raises(ParameterError, match="the model and its scores must not leave"):
         tt.private_score(loaded, X, Y, epsilon=1.0, public=True)
-    with pytest.raises(ParameterError, match="is a site's own model"):
+    with pytest.raises(ParameterError, match="already adapted to one site's rows"):
         own.personalise(X, Y)
 
 

@@ -237,16 +237,19 @@ class PrivateLinearModel(ChargedEstimator):
         raise TypeError("use one of the estimators, not their base class")
 
     def personalise(self, X_own: Any, y_own: Any) -> Self:
-        """This site's own model: the joint model, adapted to the site's rows as cross-validation suggests.
+        """The own model of a site: the joint model of all sites, adapted to this site's rows.
 
         On rows of this site, the own model is often better than the joint model and better than a model that
         was trained on the site's rows alone. It is trained WITHOUT noise: keep the own model, its `strength_`
         and all its scores at the site. It has no certificate, and costs no privacy budget. `strength_` is the
-        weight of the penalty on the distance from the joint model; it is infinite if the joint model is best.
+        weight of the penalty on the distance from the joint model. Cross-validation chooses this weight; it
+        is infinite if the joint model is best.
         """
         check_is_fitted(self)
         if hasattr(self, "strength_"):
-            raise ParameterError("`personalise` needs the joint model; this model is a site's own model.")
+            raise ParameterError(
+                "`personalise` needs a model of all sites; this model was already adapted to one site's rows."
+            )
         targets, known, weights, unit = self._own_targets(y_own)
         ball = ball_of(self)
         X = self._features(X_own)
@@ -338,8 +341,8 @@ def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
         warnings.warn(
             f"{math.floor(100 * share)}% of the rows count as zeros, and a model learns little from them: "
             "they have an empty cell (`missing='row'` of `taciturn.data.BoundedEncoder`) or a label that is "
-            "not one of `classes`. A fit without `random_state` must not give this warning; use "
-            "`taciturn.check`.",
+            "not one of `classes`. A fit without `random_state` never gives this warning, "
+            "because the share is private; use `taciturn.check`.",
             EmptyRowsWarning,
             stacklevel=5,
         )

@@ -1,7 +1,8 @@
-"""What a fit is charged to: the active budget, and the ledger file.
+"""The budget and the ledger file to which the privacy cost of a fit is charged.
 
-A ledger file is a new SQLite file that records the privacy cost of each round of a fit. Each round is
-recorded once for all outputs (linear models) of the fit, before anything of the round is released.
+The active budget is the `taciturn.Budget` that is open in a `with` block. A ledger file is a new SQLite file
+that records the cost of each round of a fit. A round is recorded once for all outputs (linear models) of the
+fit, before any vector of this round is released.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..privacy.ledger.active import ORIGIN, note_origin
 
 
 class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that stays bound to the active budget if it is pickled or cloned."""
+    """An estimator whose fits are charged to the active budget, even after it is pickled or cloned."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Add the active budget to the pickled state, so that a fit in another process is charged to it."""

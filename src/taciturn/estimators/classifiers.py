@@ -96,7 +96,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 
 
 def _one_vs_rest(known: NDArray[Any], index: NDArray[np.int64]) -> Array:
-    """(outputs, rows): 1 for rows of the output's class, else -1. Two classes have one output, the second."""
+    """(outputs, rows): 1 for rows of the output's class, else -1; for two classes, only the second."""
     outputs = range(1, 2) if len(known) == 2 else range(len(known))
     return np.stack([np.where(index == k, 1.0, -1.0) for k in outputs])
 
@@ -153,7 +153,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     random_state : None draws secret noise. With a seed the fit can be reproduced, and the certificate says
         `simulated`.
     large_delta : True allows a delta above 1 / (number of records), and the certificate then says LARGE
-        DELTA. With False, the default, such a delta is refused.
+        DELTA. By default, a fit refuses so large a delta.
     verbose : True shows the progress on a terminal; nothing is shown in a pipe or a log.
 
     Attributes

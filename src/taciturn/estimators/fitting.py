@@ -1,8 +1,7 @@
-"""The setups of a fit on the rows of all sites: of one run, or of one run per output.
+"""Prepare the runs of a fit: one run for each output, or one softmax run for all outputs.
 
-A run is the training of one linear model (an output), in which the sites exchange noisy vectors round by
-round. A classifier with more than two classes has one output for each class, unless one softmax run trains
-all.
+An output is one linear model; a classifier with more than two classes has one output for each class. In a
+run, the sites exchange noisy vectors round by round. A `Setup` has all that a run needs.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def fit_setups(
     weights: Array | None,
     marks: tuple[str, ...],
 ) -> Iterator[Setup]:
-    """The setups of all runs of a fit, prepared one at a time: the rows of only one run are in memory.
+    """The setups of all runs of a fit, prepared one at a time, so that memory holds the rows of one run only.
 
     X, ball : the rows, and how they are scaled into the unit ball. `targets` are (outputs, rows).
     places : the site of each row, and the graph of the sites.

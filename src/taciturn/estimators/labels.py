@@ -177,7 +177,7 @@ def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None
 
 
 def weights_mark(known: NDArray[Any], weights: Array) -> str:
-    """The mark about the class weights in the certificate."""
+    """The note about the class weights for the certificate."""
     said = ", ".join(f"{label} {weight:.3g}" for label, weight in zip(known.tolist(), weights, strict=True))
     return f"rows are weighted by class, with public weights: {said}"[:300]
 

@@ -101,9 +101,9 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         return self._answered(X, super().decision_function(X, **params))
 
     def personalise(self, X_own: Any, y_own: Any) -> LoadedModel:
-        """This site's own model, adapted from this joint model; see `PrivateLogisticRegression.personalise`.
+        """This model, adapted to the rows of one site; see `PrivateLogisticRegression.personalise`.
 
-        Keep the own model, and every score of it, at the site.
+        Keep the adapted model, and all its scores, at the site.
         """
         steps = [self.steps[0], (self.steps[-1][0], self[-1].personalise(self[0].transform(X_own), y_own))]
         return LoadedModel(steps, unreadable=self.unreadable)
@@ -133,7 +133,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         """Accuracy, or R squared for a regression. Unreadable records are left out, with a warning."""
         bad = self._unanswered(X)
         if bad.all():
-            raise DataError(f"`X` must have a record that can be read; all {len(bad)} records cannot be.")
+            raise DataError(f"`X` must have a record that can be read; got {len(bad)} unreadable records.")
         if bad.any():
             warnings.warn(
                 f"{int(bad.sum())} of {len(bad)} records cannot be read; the score ignores them.",

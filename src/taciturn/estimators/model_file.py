@@ -73,7 +73,7 @@ class Model(ModelFile):
         if not personal:
             if not hasattr(fitted, "trace_"):
                 raise ParameterError(
-                    "`fitted` was read from a model file and lacks facts about its run; copy the file."
+                    "`fitted` was read from a model file, so it cannot be saved again; copy the file."
                 )
             _check_unchanged(fitted)
         if isinstance(fitted, AdditiveModel):

@@ -1,8 +1,8 @@
-"""A site's own model: it minimises the mean loss of the site's rows + (a/2) ||f - f_joint||^2.
+"""The own model of a site, f: it minimises the mean loss of the site's rows + (a/2) ||f - f_joint||^2.
 
-f_joint is the model that all sites trained together. It was already released, so using it costs no extra
-privacy. The site's rows are used without noise, so the own model, its strength `a` and all its scores must
-not leave the site.
+f_joint is the joint model, which all sites trained together. It was already released, so using it costs no
+extra privacy. The site's rows are used without noise, so the own model, its strength `a` and all its scores
+must not leave the site.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ def lean(objective: Objective, rows: OwnRows, joint: Array, strength: float, sta
 def own_model(objective: Objective, rows: OwnRows, joint: Array) -> tuple[Array, float]:
     """(F, a): the own model, and its strength `a` from cross-validation.
 
-    `a` is the largest value of a grid whose loss is within one standard error of the smallest loss, so that a
-    site with few rows stays close to the joint model. The grid includes infinity, the joint model itself;
-    with fewer than 10 rows, `a` is infinite.
+    `a` is the largest value of a grid with a loss within one standard error of the smallest loss, so that a
+    site with few rows stays close to the joint model. The grid includes infinity, which gives the joint model
+    itself. With fewer than 10 rows, `a` is infinite.
     """
     count = len(rows.weights)
     if count < _FEWEST:

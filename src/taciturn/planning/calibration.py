@@ -1,12 +1,13 @@
-"""From a budget to the noise: the smallest noise for which the certificate is within every site's budget.
+"""Find the smallest noise for which the certificate of a run is within every site's budget.
 
-The privacy cost of penalty perturbation has two parts: one decreases with more noise; the other, the cost of
-the Jacobian, decreases with a larger penalty eta.
+The run uses penalty perturbation, the paper's method. Its privacy cost has two parts. One part decreases with
+more noise. The other, the cost of the Jacobian, decreases with a larger penalty eta; it exists because one
+record also changes how noise is mapped to the released vector.
 
 The size of the noise (its standard deviation, or 1/rate) in round t at site i is factor[i] * relative[i, t].
-`relative` is given. `calibrate` finds the factors by bisection, with the same functions that compute the
-certificate. It returns the safe end of the bracket, so the budget is never exceeded; about 99.9% of it
-is used.
+`relative` is fixed beforehand. `calibrate` finds the factors by bisection, with the same functions that
+compute the certificate. It returns the safe end of the bracket, so the budget is never exceeded; about 99.9%
+of it is used.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
 
 _ROOM = 1e-6  # the share of the budget that is reserved for rounding the schedules to a few digits
-_CLOSE = 1 + 2e-4  # bisection stops when (upper factor) / (lower factor) is at most this
+_CLOSE = 1 + 2e-4  # bisection stops when (upper factor) / (lower factor) has decreased to this ratio
 _COARSE = bounds.ORDERS[::8]  # Renyi orders of the first bisection; the second uses all orders near the best
 _LARGEST = 1e30
-_PASSES, _NEARLY = 12, 1.01  # the iterations for Gaussian noise, and the ratio at which they have converged
+_PASSES, _NEARLY = 12, 1.01  # a factor from 12 iterations counts if its cost is within 1% of the budget
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Arr
 
 @dataclass(frozen=True)
 class Draft:
-    """A run whose noise factors are not chosen yet; `eta` and `relative` have the shape (sites, rounds)."""
+    """A planned run before its noise factors are chosen. `eta` and `relative` are (sites, rounds)."""
 
     run: RunFacts
     samples: Array
@@ -113,7 +114,7 @@ class Draft:
 def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
     """The standard deviation or rate of the noise, (sites, rounds); None if no amount of noise is enough.
 
-    If the penalty is too small for the budget, the cost of the Jacobian alone exceeds the budget.
+    No amount is enough if the penalty is so small that the cost of the Jacobian alone exceeds the budget.
     """
     epsilon = np.array(budget.epsilon)
     first, back = _distinct(draft, epsilon)

@@ -6,9 +6,9 @@ whitened descent, or the paper's method (penalty perturbation) if its forecast e
 Whitened descent is masked descent in coordinates that the first rounds learn from noisy second moments of the
 rows.
 
-The forecasts serve to compare the methods only. The real excess loss can be several times larger, if it is a
-large part of the loss of a constant prediction: the forecasts take the curvature of the loss at the solution,
-and the one for the paper's method on whitened rows leaves out what is lost because long rows are shortened.
+The forecasts serve to compare the methods only. If the excess loss is a large part of the loss of a constant
+prediction, it can be several times its forecast, because the forecasts use the curvature at the solution. For
+the paper's method on whitened rows, the forecast also ignores that long rows are shortened.
 
 Both forecasts use public rows in place of the private rows (proxy rows): the eigenvalues h of their Hessian,
 and the squared components f^2 of the solution along the eigenvectors. Along an eigenvector, whitened descent
@@ -18,8 +18,9 @@ has the excess loss
     v = 1.8 (2 q / (n mu))^2 N / (1 - shares),   q^2 = kappa^2 K,   K = sum l / (l + nu)
 
 where l is the variance of the rows along the eigenvector, b is `_BEND`, and nu is half of the largest
-eigenvalue of the noise of the first moments. There are n units at N sites, mu is the budget as in Gaussian
-differential privacy, the moments get `shares` of mu^2, and q bounds the norm of a whitened row.
+eigenvalue of the noise of the first moments. There are n units (records or persons) at N sites. The budget is
+mu in Gaussian differential privacy, and the moments get `shares` of mu^2. The norm of a whitened row is at
+most q, and `Strength.kappa` chooses kappa.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def _shown(certificate: Certificate) -> dict[str, str]:
 
 
 def plan_nobody(request: PlanRequest) -> Plan:
-    """The plan for sites that trust no other site: whitened descent, or penalty perturbation if better."""
+    """The plan for sites that trust no other site: whitened descent, or else penalty perturbation."""
     reason = penalty_reason(request)
     if reason:
         return _told(plan_penalty(request), f"Penalty perturbation: {reason}.")

@@ -72,7 +72,8 @@ def plan_penalty(request: PlanRequest) -> Plan:
         epsilon, delta = min(network.budget.epsilon), network.budget.delta
         raise ParameterError(
             f"`epsilon` = {format_given(epsilon)} at delta = {format_given(delta)} is out of reach: no "
-            f"penalty and noise protect the smallest site enough, with its {network.samples.min()} rows."
+            f"penalty and noise protect the smallest site, with its {network.samples.min()} rows, enough. "
+            "Raise `epsilon`, or give each site more rows."
         )
     baseline = trials.baseline() if trials and request.baseline is not False else None
     return _plan(request, chosen, proxy.origin, tried, baseline)
@@ -219,7 +220,7 @@ def _round_numbers(request: PlanRequest, moments: int) -> tuple[int, ...]:
 
 
 def _first_feasible(ranked: Ranked, calibrated: Calibrated) -> tuple[PlannedRun | None, tuple[Trial, ...]]:
-    """(planned run, trials) for the first shape, ordered as by `fewest_rounds`, for which noise is enough."""
+    """(planned run, trials). The run has the first of the `fewest_rounds` for which noise is enough."""
     drawn = (calibrated(shape) for shape in fewest_rounds(ranked, _GOOD))
     chosen = next((planned for planned in drawn if planned is not None), None)
     return chosen, tuple(Trial(shape, score, None, None) for score, shape in ranked)

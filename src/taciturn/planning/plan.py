@@ -173,7 +173,7 @@ def plan(
     dimension : d, the number of features, including an intercept.
     colluding : None trusts no other site: the plan is penalty perturbation, whose guarantee holds whatever
         the other sites do. A number c assumes that at most c of the other sites collude: the plan is masked
-        descent, which is about as accurate as with a trusted centre.
+        descent, which is about as accurate as if one trusted party held all rows.
     C, regularization : the weight of the loss, and the weight rho of the regulariser. Only the ratios of C,
         rho and the penalty matter, so "auto" takes C = 1 and a very small rho.
     noise : "gaussian", "norm", or "best": the kind with the better forecast.

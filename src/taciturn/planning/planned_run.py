@@ -26,15 +26,19 @@ from ..schedules import Geometric, PerSite
 from .calibration import Draft, EpsilonBudget, calibrate, epsilon_by_site
 from .shapes import PlannedNetwork, RunShape
 
-TOL, MANY_ROWS = 1e-7, 50_000  # the solver's tolerance, and up to how many rows floats can certify it
-GRID, CLIP = 2.0**-30, 2.0**20  # upper bounds on the grid and the clipping bound of a real run
+TOL, MANY_ROWS = 1e-7, 50_000
+"""The solver's tolerance is TOL if no site has more than MANY_ROWS rows. With more rows, rounding errors are
+larger, and need a larger tolerance (`tolerance`)."""
+GRID, CLIP = 2.0**-30, 2.0**20
+"""The plan computes the cost with this grid step and this clip. The defaults of a real run are at most as
+large (`methods/admm/real_runs.py`), unless the noise is so large that it needs a larger clip."""
 OUTPUT_STD = {"gaussian": 1e-3, "norm": 1e-2}
 """The standard deviation, per coordinate, of the output noise: negligible in the model, but large enough to
 cover a solver error of TOL."""
 
 
 def tolerance(network: PlannedNetwork) -> float:
-    """The solver's tolerance. It grows with the size of the largest site, because rounding errors grow."""
+    """The solver's tolerance for the number of rows of the largest site."""
     return TOL * 10.0 ** max(0, math.ceil(math.log10(int(network.samples.max()) / MANY_ROWS)))
 
 
@@ -42,9 +46,9 @@ def tolerance(network: PlannedNetwork) -> float:
 class PlannedRun:
     """A planned run: its shape, and the penalty and noise of each site.
 
-    run : the facts of the run that its certificate states.
+    run : the facts about the run that its certificate states.
     output : the scale of the output noise, which covers the solver's error; None for no output noise.
-    whiten : the privacy cost mu of the first rounds, which learn whitened coordinates; None without them.
+    whiten : the privacy cost mu of the first rounds, if these learn whitened coordinates; otherwise None.
     """
 
     shape: RunShape
@@ -114,7 +118,7 @@ class PlannedRun:
         return float(epsilon_by_site(self.run, draft.releases(np.ones(1)), self.network.budget.delta)[0])
 
     def noise_with(self, site: int, *, samples: int) -> float:
-        """The factor by which a site's noise could change, at its budget, if it had this many samples."""
+        """(noise that a site would need for its budget if it had this many samples) / (its noise now)."""
         budget = EpsilonBudget((self.network.budget.epsilon[site],), self.network.budget.delta)
         scale = calibrate(self.draft(site, samples=samples), budget)
         if scale is None:
@@ -142,7 +146,7 @@ def calibrated_run(
 ) -> PlannedRun | None:
     """The run of a shape with the smallest noise that stays within the budget; None if no noise is enough.
 
-    run : the facts that are the same for every shape.
+    run : the facts about the run that are the same for every shape.
     output_noise : whether each release has the small output noise that covers the solver's error.
     real : True for a run between real sites, which adds discrete noise on a grid; False for a simulation.
     whiten : see `PlannedRun`.

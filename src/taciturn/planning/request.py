@@ -41,7 +41,7 @@ _DEFAULTS = {"noise": "'best'", "C": "'auto'", "regularization": "'auto'"}
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """The public numbers of a run and the requirements on its plan; None lets the planner choose a value.
+    """The public numbers of a run and the requirements on its plan. For None, the planner chooses the value.
 
     constant : the public value of the last column if it is the same in every row (an intercept), else None.
     known_mu : use only noise with a known mu (the measure of Gaussian differential privacy), because the run
@@ -146,7 +146,7 @@ class PlanRequest:
         return prepared.forecast(run, self.budget.delta or _DELTA)
 
     def network(self, loss: TrainingLoss, C: float, rho: float) -> Network:
-        """The public facts about the sites, as a method takes them."""
+        """The public facts about the sites, as the input of a method."""
         n, person, samples = self.graph.n, self.unit == "person", self.samples
         classes = loss.classes if isinstance(loss, Softmax) else 1
         return Network(
@@ -267,7 +267,7 @@ class Plan:
         return None if self.find_price is None else self.find_price()
 
     def sentence(self) -> str:
-        """One or two sentences about the plan: the price, or else `words`."""
+        """One or two sentences about the plan: its price, or `words` if there is no price."""
         return self.words if self.price is None else self.price.sentence()
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,11 +8,11 @@ mean of the network, its component f(t) along the eigenvector in round t would s
 
     (h + rho/N + kappa) f(t) = h f* + kappa (f(t-1) + mean(t-1)) / 2 - noise(t)
 
-without the dual variables, which cancel in the sum over the network. This equation is linear, so the bias and
-variance of the average follow from the eigenvalues. If all sites are alike, their mean follows a noisy
-proximal point method, for which few rounds are enough. T rounds at T kappa have the same effect on directions
-of small h as one round at kappa, with the same noise. The T rounds pay less for the Jacobian, whose privacy
-cost decreases as kappa grows.
+where f* is the component of the optimum. The dual variables are left out: they cancel in the sum over the
+network. This equation is linear, so the bias and variance of the average follow from the eigenvalues. If all
+sites are alike, their mean follows a noisy proximal point method, for which few rounds are enough. T rounds
+at T kappa have the same effect on directions of small h as one round at kappa, with the same noise. The T
+rounds pay less for the Jacobian (see `calibration`), because its privacy cost decreases as kappa grows.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ def _best(scores: Array) -> int:
 
 
 def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
-    """The shapes, best forecast first, except for the first shape.
+    """The shapes in the order in which to try them.
 
-    The first shape has the fewest rounds of all whose forecast is at most `slack` times the best.
+    The first has the fewest rounds of all shapes with a forecast of at most `slack` times the best. The
+    others follow, best forecast first.
     """
     if not ranked:
         return []

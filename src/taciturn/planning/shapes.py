@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.types import Array
 from .calibration import EpsilonBudget
 
-_SPARE = 0.02  # if the planner chooses rho: rho / (N C) divided by the smallest kappa(1)
+_SPARE = 0.02  # a rho that the planner chooses is this part of N C times the smallest kappa(1)
 _GROUPS = 5
 
 

@@ -23,7 +23,7 @@ from .search import stable_digits
 from .shapes import PlannedNetwork, RunShape
 
 Calibrated = Callable[[RunShape], PlannedRun | None]
-"""A function that adds the smallest sufficient noise to a shape; None if no noise is enough."""
+"""A function from a shape to its run with the smallest sufficient noise; None if no noise is enough."""
 
 _REPEATS = 4
 _WEAK = 1e-3  # rho / N (regularization / number of sites) of the model without privacy in `baseline`

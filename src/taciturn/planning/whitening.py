@@ -78,7 +78,7 @@ def left_budget(budget: EpsilonBudget, mu: float) -> EpsilonBudget:
 
 
 def whitened_proxy(proxy: Proxy, tables: SumTables, seed: int) -> Proxy:
-    """The public rows in whitened coordinates, which are learnt from moments as noisy as those in the run.
+    """The public rows in whitened coordinates, learnt from their moments with as much noise as in the run.
 
     The moments are rounded first: their last bits depend on the BLAS library, and could change the
     coordinates a lot.

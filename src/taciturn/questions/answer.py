@@ -25,8 +25,8 @@ WORSE = "worse than a constant prediction"
 class PrivateAnswer(ABC):
     """The answer to one question. It is computed from released totals alone, so it costs no extra privacy.
 
-    stated : the certificate of the job that asked the question, which states the privacy cost; None for an
-        answer that is a part of another answer, such as the score of one group.
+    stated : the certificate, which states the privacy cost of the job. It is None if this answer is only a
+        part of another answer, such as the score of one group.
     """
 
     stated: Certificate | None = None
@@ -43,7 +43,7 @@ class PrivateAnswer(ABC):
 
     @property
     def unit_name(self) -> str:
-        """What the numbers of the answer count: records or persons; units if there is no certificate."""
+        """The units that the answer counts: records, persons, or "units" if there is no certificate."""
         return "units" if self.stated is None else f"{self.stated.run.unit}s"
 
     @property
@@ -99,7 +99,7 @@ class PrivateAnswer(ABC):
         return f"{title}<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the facts from `notebook` (or the table if it gives None), and the cost."""
+        """The HTML in a notebook: the facts from `notebook`, or else the table; then the privacy cost."""
         cost = self.note()
         said = "" if self.stated is None else self.stated.statement()
         if (found := self.notebook()) is not None:

@@ -1,8 +1,8 @@
 """Asking: all questions of one job, which share one run, one privacy budget and one certificate.
 
-A question is something that the sites compute together, such as a description of columns. `Asking` turns all
-questions into one method, which computes noisy sums over the rows of all sites. It turns the totals of these
-sums, which all sites see, into one answer for each question.
+A question asks for a statistic that sites compute together, such as a description of columns. `Asking` turns
+all questions into one method, which computes noisy sums over the rows of all sites. All sites see the totals
+of these sums, and `Asking` turns the totals into one answer for each question.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ class Asking:
         return tuple(dict.fromkeys(mark for one in self.questions for mark in one.marks(self.public)))
 
     def method(self) -> OwnRounds:
-        """The method that answers all questions. They divide the budget in proportion to their `share`."""
+        """The method that answers all questions. Each question has its `share` of the budget."""
         methods = [one.method(self.public, self.spending) for one in self.questions]
         if len(methods) == 1:
             return methods[0]
         alone = [one.kind for one, method in zip(self.questions, methods, strict=True) if not _joins(method)]
         if alone:
-            raise ParameterError(f"`kind` {alone[0]!r} must be asked in a job of its own.")
+            raise ParameterError(f"`kind` {alone[0]!r} must be the only question of its job.")
         return Several(tuple(methods), tuple(one.share for one in self.questions), *self.spending)  # type: ignore[arg-type]
 
     def tables(self, network: Network) -> SumTables:
-        """The sums of the run, with bounds and noise. Public facts fix all of them, so all sites agree."""
+        """The sums of the run, with their bounds and noise. They follow from public facts alone."""
         prepared: Any = self.method().prepare(network)
         tables: SumTables = prepared.tables
         return tables
@@ -80,7 +80,7 @@ class Asking:
     def document(
         self, answers: Sequence[PrivateAnswer], totals: Array, run: dict[str, Any]
     ) -> dict[str, Any]:
-        """The content of result.json, which is the same at all sites: answers and everything released."""
+        """The content of result.json: the answers, all released totals, and facts about the run."""
         pairs = zip(self.questions, answers, strict=True)
         return {
             "format": RESULT_FORMAT,
@@ -90,7 +90,7 @@ class Asking:
         }
 
     def rows(self, table: SiteTable) -> Any:
-        """The rows of one site, in the form in which the method adds them up."""
+        """The rows of one site as the input of `method`; a tuple if there are several questions."""
         found = tuple(one.rows(self.public, table) for one in self.questions)
         return found[0] if len(found) == 1 else found
 

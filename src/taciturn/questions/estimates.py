@@ -83,9 +83,9 @@ class Spread:
         """The share of all units that are in the chosen cells of a table of counts.
 
         All counts add up to the public number of units. So the chosen cells give one estimate of the share,
-        and 1 minus the share of the other cells gives a second. The result is their mean, weighted so that
-        its noise is as small as possible. If the number of units is itself an estimate, the result is the
-        chosen cells divided by all cells.
+        and 1 minus the share of the other cells gives a second estimate. The result is the weighted mean of
+        both estimates that has the least noise. If the number of units is itself an estimate, the result is
+        the count in the chosen cells divided by the count in all cells.
         """
         if self.estimated:
             return self.ratio(counts, chosen.astype(float), np.ones(len(counts)))
@@ -96,10 +96,10 @@ class Spread:
     def mean(
         self, counts: Array, values: Array, *, most: float, width: float = 0.0, least: float = 0.0
     ) -> Estimate:
-        """The mean of `values` over the units in the first len(values) cells, from `least` to `most`.
+        """The mean over the units in the first len(values) cells; a unit in cell k has the value values[k].
 
-        width : is added to both sides of the interval.
-        If the number of these units is at most twice the standard deviation of its noise, the value is NaN
+        least, most : the range of the mean. width : is added to both sides of the interval.
+        If the number of these units is at most twice the standard deviation of its noise, the mean is NaN
         and the interval is (least, most).
         """
         units = float(counts[: len(values)].sum())

@@ -17,7 +17,7 @@ from .estimates import Estimate
 _INKS = ("#2f7d77", "#b5542a", "#4a5fa5", "#8a6d1d", "#7a3b73", "#3d3d3d")
 _MARKED = 40  # a curve with more points than this is drawn without markers
 _DASHES = ("-", "--", ":")  # the next line style is used when all colours have been used
-_ACROSS, _WIDE, _HIGH = 4, 280, 220  # the number of charts in a row; width and height of a chart in pixels
+_ACROSS, _WIDE, _HIGH = 4, 280, 220  # a picture has 4 charts in a row, each 280 by 220 pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def draw_lines(
 
     diagonal : also draw the diagonal, on which an ideal calibration curve lies.
     steps : draw steps instead of straight lines.
-    The values are shares. The vertical axis starts at 0 unless no band goes below 0.5.
+    The values are shares. If a band goes below 0.5, the vertical axis starts at 0.
     """
     figure = new_figure(5.2, 3.8)
     axes = figure.subplots()

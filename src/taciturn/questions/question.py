@@ -1,10 +1,9 @@
-"""Question: the base class of what sites can compute together besides a model, such as a description.
+"""Question: the base class of questions. A question asks for a statistic that sites compute together.
 
-A `Question` contains the checked keys of one question in a job file. Python functions, job files and sites
-use the same class. Its function `method` turns the keys into a method, which computes noisy sums over the
-rows of all sites. `rows` turns the rows of a site into the input of that method, and `answer` turns the
-totals of the sums, which all sites see, into an answer. Only `rows` sees rows, and it runs at the site that
-has them.
+A `Question` contains the checked keys of one question in a job file; Python functions use the same class. Its
+function `method` returns the method of the run, which computes noisy sums over the rows of all sites. `rows`
+turns the rows of a site into the input of that method. All sites see the totals of the sums, and `answer`
+computes the answer from these totals. Only `rows` sees rows, and it runs at the site that has them.
 
 A unit is what the privacy guarantee protects: one record, or one person with any number of rows.
 """
@@ -42,7 +41,7 @@ _MOST_CELLS = 10_000_000
 class PublicTable:
     """The public facts about the tables of all sites.
 
-    schema, label : the columns with their ranges and categories, and the column that a model predicts.
+    schema : the columns with their ranges and categories. label : the column that a model predicts.
     folder : the folder of the job's files.
     width : the number of columns, if the rows are arrays of numbers without a schema.
     by_person : True if a unit is a person, who may have any number of rows; False if a unit is a record.
@@ -56,7 +55,7 @@ class PublicTable:
     by_person: bool = False
 
     def fields(self, names: Sequence[str] | None, key: str) -> tuple[Field, ...]:
-        """The named columns of the schema; all columns if `names` is None. Errors quote the job key `key`."""
+        """The named columns of the schema; all columns if `names` is None. Errors name the job key `key`."""
         if self.schema is None:
             raise ParameterError(f"`schema` must be given: `{key}` is about the columns of a table.")
         known = {field.name: field for field in self.schema}
@@ -70,7 +69,7 @@ class PublicTable:
 
 @dataclass(frozen=True, eq=False)
 class SiteTable:
-    """The rows of one site, or in one process of all sites: named columns, or an array of numbers.
+    """The rows of one site, or of all sites if one process holds them: named columns, or an array of numbers.
 
     person : the id of the person of every row; None if the unit is a record.
     site : the number of the site; or an array with the number of each row's site.
@@ -88,7 +87,7 @@ class SiteTable:
         return dict(parse(Schema(tuple(plain)), self.columns)) if plain else {}
 
     def unit_rows(self, X: Array) -> UnitRows:
-        """The rows `X`. If the unit is a person, each row has its person's number and 1 / rows as weight."""
+        """The rows `X`. If the unit is a person, the weight of a row is 1 / (rows of its person)."""
         X, counts = np.ascontiguousarray(X, dtype=np.float64), self.rows_of_person()
         if self.person is None or counts is None:
             return UnitRows(X)
@@ -112,9 +111,9 @@ class Spending(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """What was released for one question: the totals of its sums over all sites, with noise (`values`).
+    """The noisy totals over all sites that were released for one question (`values`), and public facts.
 
-    program : the part of the method that uses public numbers only: it chose the sums.
+    program : the part of the method that chose the sums. It uses public numbers only.
     sums : the length, the bound and the noise of each sum.
     units : the public number of records (or persons).
     """
@@ -129,8 +128,8 @@ class Totals:
 class Question(Facts):
     """A question with the keys of its kind.
 
-    share : the weight of the question if a job has several: the job's budget is divided in proportion to
-        these weights. (It is divided in mu^2, where mu is the parameter of Gaussian differential privacy.)
+    share : the weight of the question in a job with several questions. The job's mu^2 is divided in
+        proportion to these weights, where mu measures the budget as in Gaussian differential privacy.
     """
 
     kind: ClassVar[str] = ""
@@ -144,7 +143,7 @@ class Question(Facts):
 
     @property
     def digest(self) -> str | None:
-        """The SHA-256 of the installed program that the question runs; None if it needs no such program."""
+        """The SHA-256 of the installed program that the question runs; None if it runs no program."""
         return None
 
     @abstractmethod
@@ -157,7 +156,7 @@ class Question(Facts):
 
     @abstractmethod
     def rows(self, public: PublicTable, table: SiteTable) -> Any:
-        """The rows in the form in which the method adds them up. No other function sees rows."""
+        """The rows as the input of the method. No other function of a question sees rows."""
 
     @abstractmethod
     def answer(self, public: PublicTable, totals: Totals) -> PrivateAnswer:

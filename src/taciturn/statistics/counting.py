@@ -1,7 +1,7 @@
-"""Answer questions about rows in this process: one run answers all of them, with one certificate.
+"""Answer questions about rows that this process holds. One run, with one certificate, answers all questions.
 
-A question is a statistic that sites compute together, such as a description of columns. Each row belongs to a
-site, and only noisy sums over the rows of all sites are released.
+A question asks for a statistic that sites compute together, such as a description of columns. Each row
+belongs to a site, and only noisy sums over the rows of all sites are released.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 
 class AskOptions(TypedDict, total=False):
-    """The keyword arguments of all private statistics, except epsilon; `CountWishes` has their defaults."""
+    """The keyword arguments that all private statistics share. `CountWishes` has the defaults."""
 
     delta: float
     site: Any
@@ -146,7 +146,7 @@ def ask_table(
 def run_asking(
     asking: Asking, columns: Any, rows: int, wishes: CountWishes, what: str
 ) -> tuple[list[PrivateAnswer], Array]:
-    """(answers, result): the answers, and all numbers that were released. The run is charged first."""
+    """(answers, result): the answers, and all released numbers. The cost is charged before the run."""
     given = wishes.site, wishes.sites, "complete", wishes.random_state, wishes.person
     places = assign_sites(rows, *given, least=1)
     units = sum(places.samples)

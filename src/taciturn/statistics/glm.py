@@ -68,7 +68,7 @@ class PrivateGLM(ChargedEstimator):
     link : for a hazard, "logit" for odds ratios in a period, or "cloglog" for hazard ratios, as in Cox
         models.
     names : the names of the columns, for the summary.
-    formula, schema, indicators : replace bounds, outcome and names; see `from_formula`.
+    formula, schema, indicators : given instead of bounds, outcome and names; see `from_formula`.
     large_delta : allows a delta above 1 / (number of records).
     ledger : a file in which every charge is recorded.
     random_state : a seed makes the fit a reproducible simulation, which protects no one; None draws secret
@@ -181,7 +181,7 @@ class PrivateGLM(ChargedEstimator):
         return plan_regression(design.program, facts, units, self.epsilon, self.delta, power)
 
     def _planned(self) -> tuple[Design, Formula | None]:
-        """(design, formula) for a plan, with sites named 1, 2, ...; None if the model has no formula."""
+        """(design, formula) for a plan. The sites are named 1, 2, ...; `formula` may be None."""
         if self.formula is None:
             return self._design(len(self.bounds or ())), None
         question, public = self._asked(tuple(f"{k + 1}" for k in range(self.sites)))
@@ -257,7 +257,9 @@ class PrivateGLM(ChargedEstimator):
                 f"`bounds` must contain {columns} ranges, one for each column; got {len(bounds)}."
             )
         if self.family in ("gaussian", "poisson") and outcome is None:
-            raise ParameterError(f"`outcome` must be the public range of y for the family {self.family}.")
+            raise ParameterError(
+                f"`outcome` must be the public range of y for the family {self.family}; got None."
+            )
         if self.family in ("binomial", "hazard") and outcome not in (None, (0, 1)):
             raise ParameterError(f"`outcome` must not be given for the family {self.family}: y is 0 or 1.")
         given = self.names if self.names is not None else named

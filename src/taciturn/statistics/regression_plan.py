@@ -29,7 +29,7 @@ _HOPELESS = 1.0  # no fit is possible if `hessian_noise` is larger than this
 
 
 def strength(epsilon: float, delta: float, sites: int, colluding: int | None) -> float:
-    """mu sqrt(h / N), where h of the N sites are honest, and mu is the largest value that the budget allows.
+    """mu sqrt(h / N), where h of the N sites are honest, and mu is the largest mu that the budget allows.
 
     The standard deviation of the noise in the sum over all sites is the sensitivity divided by this number.
     """

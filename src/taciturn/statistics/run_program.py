@@ -1,7 +1,7 @@
 """run_program and check_purity: run a user's program on rows in this process; test its `private` function.
 
-A program (`taciturn.Program`) asks for one sum over the rows of all sites after another, and sees only the
-noisy totals.
+A program (`taciturn.Program`) asks for several sums over the rows of all sites, one after the other, and sees
+only the noisy totals.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def run_program(
 def check_purity(
     program: Program, X: Any, *, length: int, parameters: Mapping[str, Any] | None = None, seed: int = 0
 ) -> list[str]:
-    """The faults of a program's `private` function: ways in which its result for a row depends on other rows.
+    """The faults of a program's `private` function: its result for a row must not depend on other rows.
 
-    The privacy guarantee is void if such a fault exists. An empty list means that no fault was found. The
-    check finds mistakes only: malicious code can pass the check. Use made-up rows, before you install the
-    program where the real rows are.
+    The privacy guarantee is void if there is a fault. An empty list means that no fault was found. The check
+    finds mistakes only: malicious code can pass the check. Use made-up rows, before you install the program
+    where the real rows are.
 
     Parameters
     ----------

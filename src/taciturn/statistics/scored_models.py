@@ -35,16 +35,20 @@ _STEPS = (BoundedEncoder, FeatureMap, PlainColumns, RowClipper)
 
 
 def model_marks(clf: Any, *, public: bool, simulated: bool) -> tuple[str, ...]:
-    """The certificate's marks about the model; raises if the model is neither public nor certified."""
+    """Warnings about the model, for the certificate of its score. Raises if the model must not be scored."""
     if hasattr(clf[-1] if isinstance(clf, Pipeline) else clf, "strength_"):
-        raise ParameterError("`clf` is a site's own model; the model and its scores must not leave the site.")
+        raise ParameterError(
+            "`clf` was adapted to the rows of one site without noise (`personalise`); the model and its "
+            "scores must not leave the site."
+        )
     if public:
         return (PUBLIC,)
     certificate = _certificate(clf) if _is_ours(clf) else None
     if certificate is None:
         raise ParameterError(
             f"`clf` must be an estimator of taciturn with its certificate, or `public` must be True; got "
-            f"{type(clf).__name__}. The score of a model that saw these rows without noise reveals them."
+            f"{type(clf).__name__}. If a model was fitted to these rows without noise, its score "
+            "reveals facts about them."
         )
     try:
         certificate.check()
@@ -60,7 +64,7 @@ def model_marks(clf: Any, *, public: bool, simulated: bool) -> tuple[str, ...]:
 
 
 def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
-    """Scores from 0 to 1: (rows, 1), of the second class, if there are two classes; else (rows, classes).
+    """Scores from 0 to 1, (rows, classes); with two classes, only of the second class, (rows, 1).
 
     The scores of a row are NaN if the model fails on the row. The models of taciturn compute each row
     separately, so they get all rows at once. Any other model gets one row at a time, and must not change
@@ -104,7 +108,7 @@ def _digest(clf: Any) -> bytes | None:
 def _is_ours(clf: Any) -> bool:
     """Whether all steps of the model are classes of taciturn, which treat every row independently.
 
-    False for a subclass, or if a method of an object was replaced: the other code may do anything.
+    False for a subclass, or if a method of an object was replaced: the new code may use other rows too.
     """
     steps = [step for _, step in clf.steps] if type(clf) in (Pipeline, LoadedModel) else [clf]
     encoders = [*steps[:-1]]

@@ -1,8 +1,8 @@
-"""check: shows the owner of a table how well the table fits a schema. It spends no budget, writes no file.
+"""check: show the owner of a table how well the table fits a schema. It spends no budget and writes no file.
 
 The result is computed from the rows without noise, so only the owner of the rows may see it. For each column
-it counts the cells that fit the schema, those outside of the range, which a fit moves to the end of the
-range, those that cannot be read or have an undeclared category, and those that are missing.
+it counts four kinds of cells: cells that fit the schema; cells outside of the public range, which a fit moves
+to the end of the range; cells that cannot be read or have an undeclared category; and missing cells.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _column(field: Number | Category | Date | Boolean, counts: CellCounts, value
         if used < _NARROW:
             troubles.append(
                 f"`{field.name}`: nine tenths of the cells lie within {100 * used:.2g}% of the range, so a "
-                "model hardly sees their differences; from public knowledge, declare a narrower range, or log"
+                "model hardly sees their differences; from public knowledge, declare a narrower range or `log`"
             )
     return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles))
 

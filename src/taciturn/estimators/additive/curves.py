@@ -61,7 +61,7 @@ def read_curve(encoder: BoundedEncoder, coef: Array, name: str, label: str) -> E
     """The curve of a column. `coef` is (outputs, features), in the order of the encoder's features."""
     schema = _schema(encoder)
     if not is_additive(encoder):
-        raise ParameterError("`curve` needs a model of curves only; this model has surfaces, or clips rows.")
+        raise ParameterError("`curve` needs a model of curves alone; this one has surfaces, or clips rows.")
     field = next((field for field in schema if field.name == name), None)
     if field is None:
         raise ParameterError(f"`name` must be one of {', '.join(schema.names)}; got {name!r}.")

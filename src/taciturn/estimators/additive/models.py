@@ -56,7 +56,7 @@ class AdditiveModel(PrivateLinearModel):
         rows = len(take_columns(schema.names, X)[schema.names[0]])
         counted = assign_sites(rows, site, self.sites, self.graph, 0, person)  # the fit assigns rows again
         knots = self._knots(schema, sum(counted.samples), counted.graph.n)
-        missing = "indicator" if knots > 1 else "field"  # lines: too few records for indicators
+        missing = "indicator" if knots > 1 else "field"  # with straight lines, records are few
         self.encoder_ = BoundedEncoder(schema, curves=knots, missing=missing)
         super().fit(self.encoder_.lazy_rows(X), y, site, person)
         self.n_features_in_ = len(schema)
@@ -80,7 +80,7 @@ class AdditiveModel(PrivateLinearModel):
         return plot_curves(curves, getattr(self, "classes_", ()), title)
 
     def _knots(self, schema: Schema, units: int, sites: int) -> int:
-        """The number of knots, as given or chosen from the number of units and the budget. 1 means a line."""
+        """The number of knots: as given, or chosen from the budget and the number of records (or persons)."""
         if self.curves == "auto":
             delta = checks.usual_delta(self.delta, units, insisted=True)
             noises = sites / (1 if self.colluding is None else max(sites - self.colluding, 1))

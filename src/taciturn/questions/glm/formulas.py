@@ -30,9 +30,9 @@ _FACTOR = re.compile(r"^(?:C\(\s*)?([^()]+?)(?:\s*\))?$")
 class FormulaPart(NamedTuple):
     """One numeric column that a factor contributes: its name, its range, and its column in the table.
 
-    place : if the part is 1 for one value of a category (or for one site) and 0 for the others, the number
-        of this value (or site); else None.
-    gap : whether the part marks missing cells: it is 1 if the cell is missing, and 0 otherwise.
+    place : the number of the category value (or site) for which the part is 1; it is 0 for all others. None
+        for a part that is a number.
+    gap : True if the part is 1 for a missing cell, and 0 for other cells.
     """
 
     name: str
@@ -50,8 +50,8 @@ class Formula:
     left : the column of the outcome, or the columns of time and event.
     outcome : the public range of the outcome.
     fields : all columns of the table that the formula uses.
-    indicators : columns of the table for which the regression has an additional column that marks missing
-        cells. A row with a missing cell in any column that is not in this list is left out.
+    indicators : columns of the table that may have missing cells; for each, the regression has a further
+        column that marks them. A row with a missing cell in another column is left out.
     """
 
     left: tuple[str, ...]
@@ -79,9 +79,9 @@ class Formula:
     def expected(self, spreads: Sequence[float] | None) -> tuple[Array, Array]:
         """(standard deviations, correlations) of the columns, assuming that the parts are independent.
 
-        The mean of a part is assumed to be the middle of its range. `spreads` are the standard deviations of
-        the columns; without `spreads`, that of a part is a quarter of its range. A product is correlated with
-        its parts, which makes the standard errors of the product and of its parts larger.
+        The mean of a part is assumed to be the middle of its range. `spreads` has the standard deviation of
+        each column; if it is None, a part has a quarter of its range. A product is correlated with its parts,
+        which makes the standard errors of the product and of its parts larger.
         """
         main = {column[0]: k for k, column in enumerate(self.columns) if len(column) == 1}
         parts = list(dict.fromkeys(part for column in self.columns for part in column))
@@ -172,7 +172,7 @@ def _parse(text: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     except ImportError as error:
         raise MissingExtra("formulaic", "tables") from error
     if "**" in text or "^" in text:
-        raise ParameterError(f"`formula` must not contain powers: make the power a column; got {text!r}.")
+        raise ParameterError(f"`formula` must not contain powers; add a column with the power; got {text!r}.")
     bare = re.sub(r"`[^`]*`|C\([^()]*\)", "x", text)
     if "(" in bare or max(map(len, map(_OPERATOR.findall, re.split(r"[+~-]", bare)))) >= _MOST_FACTORS:
         raise ParameterError(

@@ -53,12 +53,12 @@ class PrivateRegression(PrivateAnswer):
 
     periods : for a hazard regression, the ends of its periods; else empty.
     counted : the share of units without missing cells, and its standard error; None if the fit added no
-        noise, or if its rows were arrays, which have no missing cells.
+        noise, or if its input was an array, which has no missing cells.
     reason : why the intervals would not be valid; "" if they are valid.
     shortfall : the factor by which (number of units) x mu is too small for valid intervals; mu, the parameter
         of Gaussian differential privacy, grows with the budget.
     weakest : the column whose coefficient is least certain.
-    of : what a unit is: "records", or "persons" with any number of rows.
+    of : the name of the units, "records" or "persons".
     """
 
     family: str
@@ -103,7 +103,7 @@ class PrivateRegression(PrivateAnswer):
 
     @property
     def p_values(self) -> Array:
-        """Two-sided p-values of the hypothesis that a value is 0, for coefficients and then intercepts."""
+        """The two-sided p-value of each coefficient, then of each intercept; the hypothesis is value = 0."""
         self.require_valid()
         return np.asarray(2 * norm.sf(np.abs(self.estimates.values / self.estimates.se())))
 
@@ -176,7 +176,7 @@ class PrivateRegression(PrivateAnswer):
         return named
 
     def plot(self) -> Picture | None:
-        """A forest plot: each coefficient with its interval, and with its interval from sampling alone."""
+        """A forest plot: each coefficient with its interval, and with a narrower one for sampling alone."""
         if self.reason:
             return None
         ends, values = self.interval(), self.estimates.values[: len(self.names)]
@@ -202,11 +202,11 @@ class PrivateRegression(PrivateAnswer):
         return figure
 
     def survival(self, x: Any, level: float | None = None) -> Array:
-        """(periods, 3): the share of units with columns x that have no event until the end of each period,
+        """(periods, 3): for a unit with columns x, the probability of no event up to the end of each period,
         and the two ends of its interval.
         """
         if not self.periods:
-            raise ParameterError("`family` must be 'hazard' for survival curves.")
+            raise ParameterError(f"`family` must be 'hazard' for survival curves; got {self.family!r}.")
         self.require_valid()
         row = np.asarray(x, dtype=np.float64)
         if row.shape != (len(self.names),) or not np.isfinite(row).all():

@@ -2,10 +2,10 @@
 
     eta = intercept + sum_j coef_j x_j
 
-The mean of the outcome is 1 / (1 + exp(-eta)), eta or exp(eta), depending on the family; a hazard regression
-with the link cloglog has the mean 1 - exp(-exp(eta)). The family, the columns and their ranges, the range of
-the outcome and the periods of a hazard regression are public. The sites release only noisy sums over all rows
-(docs/inference.md).
+The mean of the outcome is 1 / (1 + exp(-eta)) for the families binomial and hazard, eta for gaussian, and
+exp(eta) for poisson. A hazard regression with the link cloglog has the mean 1 - exp(-exp(eta)). The family,
+the columns, all ranges and the periods of a hazard regression are public. The sites release only noisy sums
+over all rows (docs/inference.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Design:
     """The public facts of a regression: its family, its columns and their ranges, and the outcome.
 
     outcome : the range of the outcome; (0, 1) for a binomial regression.
-    persons : True if a unit is a person, who may have any number of rows.
+    persons : True if the guarantee protects persons, who may have any number of rows; False for records.
     periods : for a hazard regression, the ends of its periods in increasing order. An event exactly at the
         end of a period belongs to that period.
     """
@@ -68,10 +68,14 @@ class Design:
                 f"`names` must contain one name for each of the {len(self.bounds)} columns; "
                 f"got {len(self.names)}."
             )
-        for name, (low, high) in zip((*self.names, "outcome"), (*self.bounds, self.outcome), strict=True):
-            if not 0 < checks.real("bounds", high) - checks.real("bounds", low) <= checks.MOST:
+        columns = [
+            ("bounds", f" of {name}", *pair) for name, pair in zip(self.names, self.bounds, strict=True)
+        ]
+        for key, of, low, high in [*columns, ("outcome", "", *self.outcome)]:
+            if not 0 < checks.real(key, high) - checks.real(key, low) <= checks.MOST:
                 raise ParameterError(
-                    f"`bounds` of {name} must be (low, high) with low < high, at most {checks.MOST:g} apart."
+                    f"`{key}`{of} must be (low, high) with low < high, at most {checks.MOST:g} apart; "
+                    f"got ({low:g}, {high:g})."
                 )
         if self.family == "poisson" and self.outcome[0] != 0:
             raise ParameterError("`outcome` of a Poisson regression must begin at 0.")
@@ -208,9 +212,9 @@ class Glm(RegressionQuestion):
     formula : "death ~ age + C(sex) + age:bmi": an outcome, columns of the schema, products of columns
         (written with `:`), and `site`. A hazard regression has two columns on the left: "time + event ~ age".
     family : "binomial", "gaussian", "poisson" or "hazard".
-    indicators : columns of the table for which the regression has an additional column that marks missing
-        cells. A row with a missing cell in any column that is not in this list is left out; the number of
-        rows that remain is released with noise.
+    indicators : columns of the table that may have missing cells; for each, the regression gets a further
+        column that marks them. A row with a missing cell in another column is left out; the number of rows
+        that remain is released with noise.
     periods : for a hazard regression, the ends of its periods.
     link : for a hazard regression, "logit" for odds ratios or "cloglog" for hazard ratios.
     """

@@ -34,14 +34,14 @@ from ...core.errors import ParameterError
 from ...methods.programs.own_program import MOST_STEPS, Program, ProgramFacts, Query, Step, Total
 from ...methods.sums.expression_json import expression_from, expression_to
 
-SECONDS, IN_ALL = 60.0, 3600.0  # the most seconds for one answer, and for all answers of a run
-MEMORY, LONGEST = 2**31, 2**24  # the most bytes of memory of the process, and the most bytes of an answer
+SECONDS, IN_ALL = 60.0, 3600.0  # the time limits for one answer, and for all answers of a run
+MEMORY, LONGEST = 2**31, 2**24  # the process may use 2 GiB of memory; an answer may have 16 MiB
 
 T = TypeVar("T")
 
 
 class ProgramApart(Program):
-    """The public half of an installed program, run in another process. The state is all totals so far."""
+    """The public half of an installed program, run in another process. Its state is all totals so far."""
 
     def __init__(self, name: str, sha256: str, settings: Mapping[str, Any], private: Any = None) -> None:
         self.name, self._command = name, [sys.executable, "-m", __name__, name, sha256, json.dumps(settings)]
@@ -186,7 +186,7 @@ def _answer(program: Program, request: dict[str, Any]) -> dict[str, Any]:
 def _limit_memory() -> None:
     try:
         import resource
-    except ImportError:  # this system has no such module, and so no limit
+    except ImportError:  # this system cannot limit the memory
         return
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 

@@ -203,7 +203,7 @@ def _estimate(
 
 
 def _mean(mean: float, variance: float, noise: float, units: int, z: float) -> Estimate:
-    """A mean on the scale of [-1, 1]. It is off the diagonal of M, where the noise is noise / sqrt 2."""
+    """A mean, on the scale of [-1, 1]. In M it is off the diagonal, so its noise is noise / sqrt 2."""
     half = z * math.sqrt(max(variance, 0.0) / units + noise * noise / 2)
     return Estimate(_inside(mean), _inside(mean - half), _inside(mean + half))
 

@@ -95,7 +95,7 @@ class Describe(CountsQuestion):
 
 
 def grouping(public: PublicTable, by: str | None) -> Category | Boolean | None:
-    """The column whose values are the groups."""
+    """The column `by` of the schema, whose values name the groups; None without `by`."""
     if by is None:
         return None
     (field,) = public.fields([by], "by")
@@ -105,7 +105,7 @@ def grouping(public: PublicTable, by: str | None) -> Category | Boolean | None:
 
 
 def groups_of(field: Category | Boolean | None) -> tuple[str, ...]:
-    """The names of the groups. The tables have one more group, for units whose group cannot be read."""
+    """The names of the groups. The tables have one more group, for units with an unreadable group."""
     return () if field is None else field.values if isinstance(field, Category) else _YES_NO
 
 

@@ -21,13 +21,13 @@ from ..answer import PrivateAnswer
 from ..estimates import Estimate, Spread, clean
 from ..question import NoisyCounts
 
-_DRAWN = 60  # the most columns in a picture; the table has all columns
+_DRAWN = 60  # a picture shows at most this many columns; the table shows all columns
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnDescription:
-    """One column, estimated from noisy counts.
+    """The description of one column, estimated from noisy counts.
 
     readable : the share of units whose value is present, readable and declared in the schema.
     shares : the share of each category, or of each bin of the histogram, among all units.
@@ -61,7 +61,7 @@ class ColumnDescription:
         return tell(self.edges[0]), tell(self.edges[-1])
 
     def line(self) -> str:
-        """The column in one line."""
+        """The description in one line."""
         return f"{self.values()}; readable {_percent(self.readable)}"
 
     def values(self) -> str:
@@ -179,7 +179,7 @@ def describe_column(field: Field, bins: int, counts: Array, spread: Spread) -> C
 
 
 def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
-    """The mean of the midpoints of the bins. Its interval includes the binning error, up to half a bin."""
+    """The mean, if each value is moved to the midpoint of its bin. The interval allows for these moves."""
     low, high = float(edges[0]), float(edges[-1])
     half = float(np.sum(clean(counts[:-1], 1) * np.diff(edges) / 2))
     found = spread.mean(counts, (edges[1:] + edges[:-1]) / 2, least=low, most=high, width=half)
@@ -187,9 +187,9 @@ def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
 
 
 def _deviation(counts: Array, edges: Array, spread: Spread) -> Estimate:
-    """The standard deviation of the midpoints of the bins. A value is up to half a bin from its midpoint.
+    """The standard deviation, if each value is moved to the midpoint of its bin.
 
-    If the root mean square of these distances is h, they change the standard deviation by at most h.
+    If the root mean square of these moves is h, they change the standard deviation by at most h.
     """
     widest, middles = float(edges[-1] - edges[0]) / 2, (edges[1:] + edges[:-1]) / 2
     known = float(counts[:-1].sum())

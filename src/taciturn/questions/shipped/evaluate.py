@@ -85,7 +85,7 @@ class Evaluate(CountsQuestion):
             raise ParameterError("`label` must be given in the job: predictions are compared with the label.")
         if (model.classes is None) != (public.label.told is None):
             raise ParameterError(
-                "`label` must have `classes` or `positive` if the model predicts classes, and neither if not."
+                "`label` must have `classes` or `positive` if the model predicts classes, otherwise neither."
             )
         if (model.classes is None) != (self.range is not None):
             raise ParameterError(

@@ -1,8 +1,8 @@
 """The kind of question "program": a user's own program, installed at every site.
 
-A program asks for one sum over the rows of all sites after another. Its public half sees the noisy totals so
-far and chooses the next sum; its private half computes what one row adds. A job names the program and the
-SHA-256 of its file.
+A program asks for several sums over the rows of all sites, one after the other. Its public half sees the
+noisy totals so far and chooses the next sum; its private half computes what one row adds to this sum. A job
+names the program and the SHA-256 of its file.
 """
 
 from __future__ import annotations

@@ -202,8 +202,9 @@ def _curve(
 def _log_rank(split: Array, sigma: float, rng: np.random.Generator) -> tuple[float, float]:
     """(statistic, p-value) of the log-rank test.
 
-    The p-value is the share of simulations with equal hazards whose statistic is at least as large. The
-    statistic leaves out the last group, because the excess events of all groups add up to 0.
+    All groups have equal hazards in the simulations. The p-value is the share of simulations with a statistic
+    at least as large as this one. The statistic leaves out the last group, because the excess events of all
+    groups add up to 0.
     """
     kept = np.maximum(split, 0.0)
     sizes = np.maximum(np.rint(kept.sum(axis=1)), 1).astype(np.int64)
