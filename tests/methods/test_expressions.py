@@ -43,7 +43,7 @@ def test_expressions_travel_as_data_and_nothing_else_does():
 )
 def test_an_expression_of_no_width_or_of_another_type_is_refused(made):
     """Compiled loops would read memory beside such a vector, which may hold other rows."""
-    with pytest.raises(ParameterError, match="is empty or has the wrong type"):
+    with pytest.raises(ParameterError, match="must not be empty or of a wrong type"):
         made()
 
 

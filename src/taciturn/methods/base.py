@@ -259,7 +259,7 @@ class PreparedMethod(ABC):
         return {}
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """Further numbers on which results depend. A run resumes only from a checkpoint with the same."""
+        """The numbers, besides `RunFacts`, that a checkpoint must share with the run that resumes from it."""
         return {}
 
     def coordinates(self, node: Any, state: Any) -> Array | None:
@@ -325,7 +325,7 @@ class SitesMethod(PreparedMethod):
 
     @abstractmethod
     def warm_up(self, rows: Any, seed: int | None) -> None:
-        """Compile the code of the first round, by a round on made-up rows of the same number."""
+        """Compile the code of the first round: compute a round on as many made-up rows as the site has."""
 
 
 def site_metrics(sites: Sequence[Any], models: Array) -> tuple[Array, Array]:

@@ -2,8 +2,8 @@
 
     for t in the rounds that remain:
         message = what the node computes from its rows and its state
-        Store(charges, message, state)      charges a ledger
-        heard = Send(t, message)            only now may the message leave the node
+        Store(charges, message, state)      store the message, and charge a ledger
+        heard = Send(t, message)            only now, send the message
         state = the state after round t, from the message sent and the messages received
 
 The loop does no I/O. It yields the steps `Store` and `Send`, and the caller carries them out (`charged`).

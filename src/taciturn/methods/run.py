@@ -69,8 +69,8 @@ class Run:
         """
         if self.coordinates is not None:
             raise ParameterError(
-                "`average` has no meaning for a run in whitened coordinates: long rows are shortened, so "
-                "no single vector gives its scores. Use `run.decide(X)`."
+                "`average` is not defined for a run in whitened coordinates: it shortens long rows, so no "
+                "single vector gives its scores. Use `run.decide(X)`."
             )
         if checks.whole("last", last, least=1) == 1:
             return network_average(self.coef)

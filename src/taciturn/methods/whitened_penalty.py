@@ -6,9 +6,9 @@
                     rounds of the paper run on these rows, between neighbours
 
 Given W and q, x^ depends on its own row alone, so every bound on the paper's rounds holds unchanged. The cost
-of the moments is added to the cost of these rounds. It is stated as mu of Gaussian differential privacy
-(mu-GDP); the mu^2 of several releases add up. A site's own noise in the moments protects the site's records,
-even if all other sites collude. A model u for the rows x^ gives a row x the score (W u / q)'x min(1, q/r).
+of the moments, mu of Gaussian differential privacy (mu-GDP), is added to the cost of these rounds. A site's
+own noise in the moments protects the site's records, even if all other sites collude. A model u for the rows
+x^ gives a row x the score (W u / q)'x min(1, q/r).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
     )
     noise = tuple(entry.grid * entry.std * math.sqrt(network.total) for entry in sums)
     whole = strength(network.units, network.total, mu)
-    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1: the last release whitens too
+    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1: also whiten after the last
     return SumTables(sums, pairs, None, program, network.units, largest)
 
 

@@ -29,7 +29,7 @@ EDGE = 0.75  # an entry is near the clip from this share of it on; noise alone m
 
 
 class UnmaskedSite:
-    """One site of a method that hides no message by a mask; it receives the messages of its neighbours."""
+    """One site of a method without masks (random numbers that hide a message): all messages are open."""
 
     number: int
     links: Links
@@ -188,7 +188,7 @@ class ADMMAttempt(UnmaskedAttempt):
         return float(np.median(np.abs(vector))) if largest <= self.site.clip else math.inf
 
     def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
-        """The sites whose vector has an entry near the clip, for the operators' log."""
+        """The sites that sent an entry near the clip; for the operators' log."""
         largest = {j: np.abs(_vector(data)).max(initial=0.0) for j, data in messages.items()}
         return [j for j, value in largest.items() if value >= EDGE * self.site.clip]
 

@@ -1,4 +1,4 @@
-"""A prepared run of the paper's methods: its tables, the accountant's facts, and its nodes."""
+"""A run of ADMM or of one of its private variants, with all its numbers fixed before the first round."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
     if not np.all(np.linalg.norm(b, axis=-1).max(axis=-1) <= limit * np.asarray(m)):
         raise OutOfReach(
             f"round {t} was not started: the sum of the vectors sent and received so far exceeds {limit:g}. "
-            "Up to this limit the solver cannot fail. No noise was drawn, and this round is not charged."
+            "Above this limit the solver could fail. No noise was drawn, and this round is not charged."
         )
 
 
@@ -141,7 +141,7 @@ def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[
 
 
 def check_samplers(tables: Tables) -> None:
-    """Raise if a noise is of a user's subclass, which could draw less noise than the ledger assumes."""
+    """Raise if a noise is an object of a user's subclass, which could draw too little noise."""
     for name, noise in (("noise", tables.noise), ("output_noise", tables.output_noise)):
         if noise is not None and type(noise) not in (NormNoise, GaussianNoise):
             raise ParameterError(

@@ -1,6 +1,7 @@
 """The schedules and noise scales of a run for every site and round, and the charges that follow from them.
 
-All of them are fixed before the run starts, so the cost of all rounds is known before the first round.
+A charge is the privacy cost of what a site releases in a round. All numbers are fixed before the run starts,
+so the cost of all rounds is known before the first round.
 """
 
 from __future__ import annotations

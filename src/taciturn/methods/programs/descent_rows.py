@@ -174,8 +174,8 @@ def weighted_blocks(blocks: Iterable[Block], weights: Array) -> Iterator[tuple[B
 def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, constant: float | None) -> Array:
     """The sums over rows of x x', as a triangle, or of x and x^2 without the constant column.
 
-    A row x is stored multiplied by its label or by -1. This does not change x x'. To sum x, the sign is
-    undone: it is that of the constant column, because the constant is positive. Without a constant column,
+    A row x is stored multiplied by its label or by -1. This does not change x x'. Before x is summed, this
+    sign is removed; the constant column, which is positive in x, shows the sign. Without a constant column,
     the rows are summed as they are stored.
     """
     if full:

@@ -80,7 +80,7 @@ class Wide:
 
     @classmethod
     def from_release(cls, released: Array, noise: float, constant: float | None) -> Wide:
-        """From the noisy means of x and of x^2, concatenated. Both are known for a constant column."""
+        """From the noisy means of x and of x^2, concatenated. A known constant column is left out of both."""
         k = len(released) // 2
         mean, squares = released[:k], released[k:]
         mean = mean * max(0.0, 1.0 - k * noise * noise / max(dot(mean, mean), 1e-300))
@@ -121,8 +121,8 @@ def cleaned(
 
     The diagonal is shrunk towards its mean and subtracted. Of the rest, only eigenvalues above the edge
     sqrt(2 d) noise (the largest eigenvalue of pure noise) are kept. Noise turns a true eigenvalue theta into
-    theta + w^2 / theta, w = edge / 2; the function inverts this. `least` is a lower bound on the entries of
-    the diagonal, in units of their mean; `floor` is a lower bound on this mean.
+    theta + w^2 / theta, w = edge / 2; the function inverts this. The entries of the diagonal are at least
+    `least` times their mean, and this mean is at least `floor`.
     """
     M = symmetric(released)
     d = len(M)
@@ -152,7 +152,7 @@ def symmetric(released: Array) -> Array:
 def _shrunk(
     diagonal: Array, noise: float, least: float = LEAST, floor: float | None = None
 ) -> tuple[Array, float]:
-    """A diagonal, shrunk towards its mean by as much as the known noise explains, and the mean."""
+    """(diagonal, mean): the diagonal, shrunk towards its mean by as much as the known noise explains."""
     k = len(diagonal)
     mean = max(total(diagonal) / k, 1e-6 / k if floor is None else floor)
     apart = diagonal - mean

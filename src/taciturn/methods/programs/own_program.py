@@ -185,8 +185,8 @@ class ProgramHalf(PublicHalf):
                 )
             if step.aligned and not expression.aligned:
                 raise ParameterError(
-                    f"`aligned` of step {step.name!r} must be False: its expression is neither cells nor an "
-                    "outer product."
+                    f"`aligned` of step {step.name!r} must be False: vectors of its expression may have a "
+                    "negative inner product."
                 )
             found.append(Query(expression, values))
         return found

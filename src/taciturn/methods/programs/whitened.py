@@ -1,7 +1,7 @@
-"""The public part of whitened descent: sums give coordinates in which rows vary equally, then the model.
+"""The public part of whitened descent: gradient descent in coordinates in which rows vary equally.
 
-The first sums are moments of the rows, from which `coordinates.py` computes the matrix W. The others are
-gradients at a sequence of points:
+The first sums over all sites are moments of the rows, from which `coordinates.py` computes the matrix W. The
+other sums are gradients at a sequence of points:
 
     gradient    g = -(1/n) sum y psi x~ / q at f = W u;  x~ = W'x, label y, slope psi with psi ||x~|| <= q
     means       u_ and g_, the means of all points and gradients so far; step t has weight t^2

@@ -49,7 +49,9 @@ def parts_of(expression: ex.Expression) -> list[ex.Expression]:
             return found
         if len(found) + len(level) > _MOST_PARTS:
             break
-    raise ParameterError(f"`expression` must have at most {_MOST_PARTS:,} parts, at most {_DEEPEST} deep.")
+    raise ParameterError(
+        f"`expression` must have at most {_MOST_PARTS:,} parts, nested at most {_DEEPEST} deep."
+    )
 
 
 def measure(expression: ex.Expression, columns: int, shapes: ex.Shapes) -> tuple[int, int]:

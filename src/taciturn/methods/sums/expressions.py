@@ -1,9 +1,9 @@
 """Expressions: the part of a user's program that sees rows, as a fixed set of functions of one row.
 
 Clipping bounds a row's effect on a sum only if each row's vector depends on that row alone. A function that
-keeps state, or looks at other rows, breaks this bound. So a program contains no code that sees rows. The
-program describes the vector of a row by an expression and public parameters, and taciturn computes the
-vectors.
+keeps state, or looks at other rows, breaks this bound. So a program contains no code that sees rows: it
+describes the vector of a row by an expression and public parameters, and taciturn computes the vectors. The
+exception is `installed`, for code that the owner of the rows trusts.
 
 >>> from taciturn import expressions as ex
 >>> distance = ex.norm(ex.columns() - ex.parameter("centre"))
@@ -38,7 +38,7 @@ class Expression(ABC):
         """Check the fields: compiled loops would read past the end of a vector that is empty or too short."""
         for name, value in vars(self).items():
             if not _FIELDS.get(name, lambda _: True)(value):
-                raise ParameterError(f"`{name}` of a part of an expression is empty or has the wrong type.")
+                raise ParameterError(f"`{name}` in an expression must not be empty or of a wrong type.")
 
     @property
     def aligned(self) -> bool:

@@ -89,7 +89,7 @@ class PairKeys:
         return dict(self._keys)
 
     def mask(self, t: int, part: str, shape: tuple[int, ...]) -> Message:
-        """sum_{j>i} u_ij - sum_{j<i} u_ji mod 2^64 for a part of this round. A second call raises."""
+        """sum_{j>i} u_ij - sum_{j<i} u_ji mod 2^64 for a part of this round; raises at a second call."""
         if t != self.t:
             raise ParameterError(f"`t` must be {self.t}, the round of these keys; got {t}.")
         if part in self._used:

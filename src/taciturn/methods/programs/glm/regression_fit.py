@@ -5,9 +5,11 @@
                 the terms: sampling; noise of the score; noise E of H, which moves the estimate by H^-1 E D
                 `_bends` adds a term for the effect of the link's curvature on a few long rows
 
-Given H, noise e in the score s moves the estimate by exactly H^-1 e, however noisy H is. Two cases are
-refused: noise that hides the smallest eigenvalue of H, and a last step D so long that the curvature of the
-link would move the estimate by more than a standard error.
+H is the Hessian and V the meat. The mean point u is the model f0 + W u. v_s is the variance of the noise in
+s, and std_h the standard deviation of the noise in H. Noise e in the score moves the estimate by exactly
+H^-1 e, however noisy H is. `RegressionFit.reason` says when intervals are refused: for example, if noise
+hides the smallest eigenvalue of H, or if D is so long that the curvature of the link would move the estimate
+by more than a standard error.
 """
 
 from __future__ import annotations
