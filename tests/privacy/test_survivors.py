@@ -203,7 +203,7 @@ def test_rounds_without_a_charge_add_no_output_noise_to_the_cost():
 def test_a_delta_of_which_floats_take_more_than_half_is_refused():
     run = whole_numbers().run
     share = float_delta(run)
-    with pytest.raises(ParameterError, match="drawing noise in floats"):
+    with pytest.raises(ParameterError, match="drawn in floating point is inexact"):
         usable_delta(run, 1.8 * share)
     assert usable_delta(run, 2.2 * share) == pytest.approx(1.2 * share, rel=1e-6, abs=0)
 

@@ -1,8 +1,8 @@
 """audit: a lower bound on epsilon from many runs, compared with the certified upper bound.
 
-Every run goes through the real node loop, solver and sampler. If the measured epsilon is above the certified
-epsilon, the code does not match the theory. If it is below, this proves only that none of the events that
-were tried shows a mismatch.
+Every run uses the real node loop, solver and sampler. A measured epsilon above the certified epsilon proves
+that the code does not match the theory. A measured epsilon below it only means that the audit tried no event
+that shows a mismatch.
 """
 
 from __future__ import annotations
@@ -119,17 +119,17 @@ class AuditReport:
         if not failed:
             nearest = max(self.results, key=lambda result: result.measured.epsilon / result.certified)
             return (
-                f"In {runs:,} runs on worst-case neighbouring data no event proved more than the certified "
-                f"epsilon. The case nearest to its bound was {nearest.case!r}: measured at least "
+                f"In {runs:,} runs on worst-case neighbouring data no event proved an epsilon above the "
+                f"certified one. The case nearest to its bound was {nearest.case!r}: measured at least "
                 f"{format_at_least(nearest.measured.epsilon)}, certified {format_cost(nearest.certified)} "
-                f"(each bound is wrong with probability at most {doubt})."
+                f"(each measured bound is wrong with probability at most {doubt})."
             )
         above = [result for result in failed if result.measured.epsilon > result.certified]
         if not above:
             mean = math.nan if failed[0].ratio is None else failed[0].ratio.mean
             return (
-                f"The density of {failed[0].case!r} does not match its sampler: the mean ratio is "
-                f"{mean:.4g}, not 1. Do not trust its measured bound before this is explained."
+                f"In case {failed[0].case!r} the computed density does not match the sampler: the mean of "
+                f"p_new / p_old is {mean:.4g}, not 1. Do not trust its measured bound yet."
             )
         worst = max(above, key=lambda result: result.measured.epsilon - result.certified)
         return (

@@ -112,7 +112,7 @@ def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Ca
 
 
 def whitened_penalty_case(shift: float = 1.65, delta: float = 0.2) -> Case:
-    """Opposite records have the same moments, so only the ADMM rounds reveal which record was used."""
+    """Opposite records: their moments are equal, so only the ADMM rounds reveal which record was used."""
     more: Any = {"about": "opposite records, clipped rows", "delta": delta, "whiten": 0.1}
     name = "penalty, Gaussian, whitened"
     return _opposite(name, _penalty(_gaussian(2, shift)), 2, kind=WhitenedCase, **more)

@@ -290,7 +290,7 @@ def _seen(
     seen = _Seen([], [])
     messages = [next(one).message[0] for one in loops]
     for t in range(1, case.rounds + 1):
-        facts = tables.sums[t - 1]  # masks of colluding sites cancel those that honest sites share with them
+        facts = tables.sums[t - 1]  # the colluders' masks cancel the masks that honest sites share with them
         masks = [key.mask(facts.t, facts.part, (runs, facts.length)) for key in keys[case.honest :]]
         for key in keys[case.honest :]:
             key.advance()

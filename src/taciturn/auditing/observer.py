@@ -140,7 +140,7 @@ class Case:
     def observe(
         self, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
     ) -> tuple[dict[str, tuple[Array, Array]], Array | None]:
-        """(scores on the old and the new data, ln p_old / p_new as (2, runs), or None if it is not exact)."""
+        """(scores on the old and the new data; ln p_old / p_new, (2, runs), or None if it is not exact)."""
         earlier, before = self.earlier_rounds(runs, streams, ledger)
 
         def charge_later(charges: RoundCharges) -> None:

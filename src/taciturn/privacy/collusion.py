@@ -2,8 +2,8 @@
 
 A site that does not collude is honest. The observer learns only the sum of the honest sites' messages: apart
 from this sum, the masked messages are uniformly random. So the noise of all honest sites together protects
-each record of an honest site. If a site is the only honest one, its own noise alone protects its records, and
-the cost does not rely on masks.
+each record of an honest site. If only one site is honest, only its own noise protects its records, and the
+cost does not rely on masks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .accounting.masked_sums import Slack, discrete_slack, masked_epsilon, relea
 from .facts import RunFacts
 from .sums import SumFacts
 
-_ROUNDED = (1 + 4e-12) ** 2  # rounding may make a row a little too long; squared, because x x' has x twice
+_ROUNDED = (1 + 4e-12) ** 2  # a margin for rounded norms of rows; squared, because x x' contains x twice
 
 
 def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
@@ -81,8 +81,8 @@ def fewest_honest(run: RunFacts, honest: int) -> int:
 
 
 def _honest_at(run: RunFacts, release: int, honest: int) -> int:
-    """The number of sites whose noise protects this release. Sites that left the run before do not count, and
-    the sites that left are assumed to be honest ones."""
+    """The number of sites whose noise protects this release. Sites that had left the run do not count; all of
+    them are assumed to have been honest."""
     members = [entry.members for entry in run.attempts if entry.first <= release]
     return max(1, len(members[-1]) - (run.sites - honest)) if members else honest
 

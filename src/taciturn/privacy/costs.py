@@ -1,7 +1,7 @@
 """The privacy cost of a run, from its facts: the bound of each release, summed over rounds and classes.
 
-Only this module chooses between the bounds in `accounting`; masked sums have one bound (see `collusion`). A
-round that was not charged costs nothing.
+A charge records one release of one site; a round without a charge costs nothing. Only this module chooses
+between the bounds in `accounting`. Masked sums have one bound (see `collusion`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .loss_facts import LossFacts
 
 ACCOUNTANTS = ("pure", "gaussian", "renyi")
 _BEYOND = 1e6  # a value of x (see `bounds.bend`) that makes the bound infinite at every Renyi order used
-_CERTAIN = 20.0  # below this epsilon, the probability 1e-40 of noise longer than `Slack` allows is negligible
+_CERTAIN = 20.0  # below this epsilon, noise longer than `Slack` allows (probability 1e-40) is negligible
 _SPREAD = 2.0**16  # in grid steps: integer noise with at least this std is treated as rounded normal noise
 _ROUNDED = 1 + 4e-12  # a margin: a row passes the check ||x|| <= 1 if its computed norm is at most 1 + 1e-12
 
@@ -289,8 +289,8 @@ def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: 
 
 
 def _stray(run: RunFacts) -> float:
-    """How far apart solver errors can move two solved vectors: 2 `tol`, plus sqrt(d) grid steps if a vector
-    is rounded before its last noise is added."""
+    """How far apart solver errors can move two solved vectors: 2 `tol`; with integer noise also sqrt(d) grid
+    steps, because vectors are rounded before this noise is added."""
     return float(up(2 * run.tol + _rounding(run))) if run.integers else 2 * run.tol
 
 
@@ -306,11 +306,11 @@ def _rounding(run: RunFacts) -> float:
 
 
 def float_delta(run: RunFacts) -> float:
-    """The probability that sampling in floats fails anywhere in a run with integer noise; delta includes it.
+    """The probability that noise drawn in floats is inexact anywhere in a run; 0 without integer noise.
 
-    The inner noise is the noise inside a site's problem, before the integer noise. Each of its numbers is a
-    rounded real number, except with probability 1e-15. Each of its vectors is no longer than `tol` assumes,
-    except with probability 1e-18.
+    In a run with integer noise, only the noise inside a site's problem is drawn in floats. Each number of
+    this noise is a rounded real number, except with probability 1e-15. Each vector of this noise is no longer
+    than `tol` assumes, except with probability 1e-18.
     """
     if not run.integers:
         return 0.0
@@ -318,12 +318,13 @@ def float_delta(run: RunFacts) -> float:
 
 
 def usable_delta(run: RunFacts, delta: float) -> float:
-    """The part of `delta` that remains for the bounds after floating-point failures."""
+    """`delta` without `float_delta`: the part that remains for the bounds. Raises if it is less than half."""
     left = checks.probability("delta", delta) - float_delta(run)
     if left < delta / 2:
         raise ParameterError(
-            f"`delta` must be above {format_cost(2.1 * float_delta(run))}: drawing noise in floats fails "
-            f"with probability {format_cost(float_delta(run))}; got {delta:g}."
+            f"`delta` must be above {format_cost(2.1 * float_delta(run))}; got {delta:g}. Noise that is "
+            f"drawn in floating point is inexact with probability {format_cost(float_delta(run))} in this "
+            "run, and at most half of `delta` may go to this."
         )
     return left
 

@@ -27,8 +27,8 @@ from .sums import AttemptFacts, SumFacts, SumTerms, check_moments, check_sums
 UNITS = ("record", "person")
 STARTS = ("zeros", "random")
 PLACES = ("process", "folders", "network")
-"""Where the rows of a real run were: in one process; in folders on one machine, one process each; or on one
-machine per site, as far as the network addresses show."""
+"""Where the rows of a real run were: in one process; on one machine, with a folder and a process per site; or
+on one machine per site, as far as the network addresses show."""
 _MOST_ORDER, _LONGEST = 1e5, 300
 _STEPS = 2.0**52  # floats represent every whole number up to this one
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
@@ -54,7 +54,7 @@ class RunFacts:
     data_norm : X, the public bound on ||x||.
     output_noise : kind of noise added to the minimiser before its release; None if idealised or "primal".
     tol : how far a solved vector may be from the exact minimiser, ||gradient|| / m, rounding errors included.
-    grid, clip : step of the grid that releases are rounded to; bound on entries sent and received; or None.
+    grid, clip : the step of the grid to which releases are rounded; the bound on sent entries; or None.
     integers : whether the last noise was drawn exactly, as whole grid steps: discrete Gaussian or, for norm
         noise, discrete Laplace of scale sqrt(d) / rate. `tol` then covers rounding of the noise before it.
     simulated : True if the noise can be reproduced from a seed.
@@ -63,11 +63,11 @@ class RunFacts:
     start : how f(0), the model before round 1, was made; it must not depend on the data.
     marks : warnings, e.g. "bounds taken from the data", or `PLANNED` if there was no run.
     sums : for masked sums: what each site sends, one entry per round. For "penalty": the moments of the rows.
-    records, largest : for sums: the fixed number of records (None for persons); most rows at one site.
+    records, largest : for sums: the fixed number of records (None for persons); the most rows of any site.
     colluding : how many of the sites that do not hold a record may collude with the observer; None: all of
         them. Only masked sums depend on it.
-    connectivity : the fewest sites whose removal may disconnect the mask graph; None: all pairs share masks.
-    attempts : the attempts of a masked run that some sites left; then `sums` has one entry per release.
+    connectivity : how many sites must be removed to disconnect the mask graph; None: all pairs share masks.
+    attempts : the attempts of a masked run in which sites left or joined; `sums` has one entry per release.
     unit : what is protected: one "record", or one "person", whose rows together weigh at most as one row.
         With "person", `samples` is the number of persons at a site.
     persons : the public, fixed number of persons in the whole network; for unit "person" only.
@@ -126,8 +126,8 @@ class RunFacts:
             checks.choice("output_noise", self.output_noise, ("norm", "gaussian"))
             if not self.mechanism.inside:
                 raise ParameterError(
-                    f"`output_noise` must be None for method {self.method!r}; got {self.output_noise!r}: its "
-                    "noise, if any, is already on the output."
+                    f"`output_noise` must be None for method {self.method!r}, which adds its noise, if any, "
+                    f"to the output; got {self.output_noise!r}."
                 )
         for name in ("regularized", "simulated", "integers"):
             if not isinstance(getattr(self, name), bool):
@@ -197,7 +197,7 @@ class RunFacts:
         terms.check(self.sums, self.attempts)
 
     def _check_integers(self) -> None:
-        """Raise unless releases of whole numbers have last noise, a grid that is a power of 2, and a clip."""
+        """Raise unless a run with whole numbers adds noise last, has a grid of step 2^k, and a clip."""
         if self.noise not in ("norm", "gaussian") or self.idealised:
             raise ParameterError("`integers` needs output noise, or the method 'primal'.")
         if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
@@ -251,7 +251,7 @@ class RunFacts:
         """The least number of sites whose noise protects a site if `colluding` other sites collude.
 
         None means that all other sites collude. The honest sites protect each other while masks connect them.
-        If masks may not connect them, and without masked sums, only the site's own noise counts: 1."""
+        The result is 1 (the site itself) if masks may not connect them, and for runs without masked sums."""
         everybody = self.sites - 1
         against = everybody if colluding is None else checks.among_sites("colluding", colluding, self.sites)
         safe = self.connectivity is None or against < self.connectivity
@@ -281,7 +281,7 @@ SCHEDULES = ("dual_step", "eta", "scale", "output_scale")
 class SiteFacts:
     """One site. The last entry of each of its schedules holds for all later rounds.
 
-    site, samples, degree : the site's number in the network; B, its number of samples; V, of neighbours.
+    site, samples, degree : the site's number in the network; B, the number of its samples; V, of neighbours.
     dual_step : theta(t). Masked sums have no dual step: leave it out.
     eta, scale, output_scale : the values planned for `Charge`, one per round. The cost of a run that ended
         early depends on these values; without them the cost has no finite bound. Masked sums need no such
@@ -313,7 +313,7 @@ class Charge(NamedTuple):
     """One release of one site in round t = 1, 2, ...
 
     `scale` is alpha for norm noise and sigma for Gaussian noise (0 without noise); `output_scale` is alpha or
-    sigma of the output noise. `degree` is the number V of neighbours in this round, if a neighbour was lost.
+    sigma of the output noise. `degree` is V in this round; None if the site has lost no neighbour.
     For sums: `Charge(site, t, scale=s)`, where s is the std of the site's noise in grid units (`SumFacts`).
     `aborted`: the solver failed after its noise was drawn. Nothing was sent, but the failure may reveal
     something about the records, so the failure is charged as a release.
@@ -369,7 +369,7 @@ class SiteBudget:
     """The limit of a site: the site stops before its cost exceeds (epsilon, delta).
 
     If `order` is None, the schedules must be fixed before the run. With a Renyi order, chosen before the run,
-    charges may depend on earlier releases (a Renyi filter); then epsilon is certified as the whole budget's.
+    charges may depend on earlier releases (a Renyi filter); the certificate then states the whole budget.
     """
 
     epsilon: float

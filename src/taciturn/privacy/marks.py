@@ -15,7 +15,7 @@ _WEIGHTED = (
 )
 _CUT_OFF = re.compile(
     r"(an earlier run|a run before this one) was cut off in round \d+ of \d+, with epsilon = [\w.+-]+ at "
-    r"delta = [\w.+-]+ on record(\. This cost comes in addition|: that comes on top)"  # the last: in format 1
+    r"delta = [\w.+-]+ on record(\. This cost comes in addition|: that comes on top)"  # format 1
 )
 _CLAIM = re.compile(r"epsilon|delta|\beps\b|[εδ=]|differential", re.IGNORECASE)
 _FIGURE = re.compile(r"(epsilon|delta|\beps|ε|δ)\s*([=:<≤≈]|is\b|of\b)+\s*[\d.]", re.IGNORECASE)

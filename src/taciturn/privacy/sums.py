@@ -84,13 +84,15 @@ class SumFacts:
 
 @dataclass(frozen=True)
 class AttemptFacts:
-    """One attempt of a run between sites: its member sites, and the releases that these sites made together.
+    """One attempt: a part of a run between sites in which the same sites take part.
+
+    When a site leaves or joins, a new attempt begins.
 
     id : the hash that all members signed, as 64 hexadecimal digits.
     members : the numbers of the sites whose noise is in these sums.
     first : the number of the first release of this attempt. The attempt ends where the next attempt begins.
-    round : the round of the plan that this first release belongs to. Rounds that an earlier attempt did not
-        complete are released again, under fresh masks and noise, and are charged again.
+    round : the round of the plan that this first release belongs to. If an earlier attempt did not complete a
+        round, this round is released again, under fresh masks and noise, and is charged again.
     """
 
     id: str
@@ -123,7 +125,7 @@ def check_attempts(attempts: Sequence[AttemptFacts], sites: int) -> tuple[Attemp
 
 
 def check_sums(sums: Sequence[SumFacts], rounds: int) -> tuple[SumFacts, ...]:
-    """The sums; raises unless there is one for each round, in order."""
+    """The sums as a tuple. Raises unless there is one sum for each round, in order."""
     for entry in sums:
         if not isinstance(entry, SumFacts):
             raise ParameterError(f"`sums` must contain SumFacts; got {type(entry).__name__}.")

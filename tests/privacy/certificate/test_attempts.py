@@ -78,13 +78,11 @@ def test_the_statement_says_which_attempts_there_were_and_whose_noise_counts():
     assert "the run had 2 attempts: attempt 1 began with message 1 and had 5 sites; attempt 2 began" in said
     assert "attempt 2 began with message 3 and had 4 sites." in said
     assert "In each of 5 rounds every site that took part sent its share" in said
-    assert (
-        "took part in the attempt of this message and that the attacker does not control: at least 3 sites."
-        in said
-    )
-    assert "counts the noise of the 4 sites" not in said
+    noise = "relies on the noise of the sites in its attempt, without the sites under the attacker's control"
+    assert f"{noise}: at least 3 sites." in said
+    assert "relies on the noise of the 4 sites" not in said
     whole = certificate(replace(planned(site().tables), where="network", simulated=False)).statement()
-    assert "counts the noise of the 4 sites" in whole and "attempt" not in whole
+    assert "relies on the noise of the 4 sites" in whole and "attempt" not in whole
 
 
 def test_a_certificate_that_omits_a_dropout_is_rejected():

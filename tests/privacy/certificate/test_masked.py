@@ -136,7 +136,7 @@ def test_statement_names_the_assumed_colluders():
     table = certified(masked_run()).against
     for words in (
         "controls one site of its choice, but not the site that holds the target record",
-        "counts the noise of the 4 sites that the attacker does not control",
+        "relies on the noise of the 4 sites that the attacker does not control",
     ):
         assert words in said
     assert "relies neither on masks" in said and "person with several records is protected less" in said
@@ -231,4 +231,4 @@ def test_certificate_claims_key_agreement_only_for_real_sites(where):
         assert all(word in said for word in KEYS)
     else:
         assert not any(word in said for word in KEYS)
-        assert "One process drew the noise and the masks of all sites" in said
+        assert "assumes that one process drew the noise and the masks of all sites" in said

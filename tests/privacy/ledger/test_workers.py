@@ -138,7 +138,7 @@ def test_a_worker_whose_parent_was_killed_in_the_block_is_refused(when, tmp_path
 def test_a_budget_inside_a_budget_is_refused_in_a_worker_too(pool, budgets):
     with budgets[0]:
         told = pool.submit(budget_workers.describe_in, budgets[1].path).result()
-        assert "A.sqlite is in use by the process that this one works for" in told
+        assert "A.sqlite is in use by the process that started this one" in told
         assert pool.submit(budget_workers.describe_in, budgets[0].path).result() == "done"
     assert [len(budget.runs) for budget in budgets] == [1, 0]
 

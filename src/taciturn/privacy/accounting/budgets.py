@@ -7,10 +7,10 @@ such as the best of many Renyi orders, is not valid. These bounds are valid (doc
     renyi       sum of Renyi costs at one order   at most the cost at that order that gives (epsilon, delta)
     pure        sum of pure epsilons              at most epsilon, for delta = 0
 
-In each run, drawing noise in floats fails with a probability of about 1e-14. The delta of a budget with
-delta = 0 cannot include these failures: the guarantee of such a budget may fail with the sum of these
-probabilities, which is at most 1e-9. Budgets with delta > 0 reserve a small part of epsilon and delta for the
-additional cost of discrete noise and of floats.
+In each run, noise that is drawn in floats is inexact with a probability of about 1e-14. A budget with
+delta = 0 cannot include this: its guarantee may fail with the sum of these probabilities, which is at most
+1e-9. Budgets with delta > 0 reserve a small part of epsilon and delta for the additional cost of discrete
+noise and of floats.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _RESERVE = 1e-3  # the reserved shares: of epsilon for discrete noise, and of de
 _RARE = 1e-9  # the share of delta reserved for noise that is longer than the slack allows
 _SAFE = 1 - 1e-9  # `left` is rounded down by this factor, so that a run that costs exactly `left` is admitted
 _LINEAR = 1e-3
-_PURE_FLOATS = 1e-9  # with delta = 0: the largest probability, over all runs, that floats fail
+_PURE_FLOATS = (
+    1e-9  # with delta = 0: the largest probability that noise drawn in floats is inexact in any run
+)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """An upper bound on ln E exp psi(R), R ~ Gamma(d, 1), which gives the Renyi cost of norm noise at order q.
 
+psi is defined at `_psi`; r = q - 1, and u = alpha D (see `bounds`).
 The values of R are divided into cells (intervals). exp psi is convex on either side of its peak at r u, so in
 a cell it lies below its chord. The mean of the chord needs only the mass and the mean of the cell, which
 incomplete gamma functions give. In the cell that contains the peak, the value at the peak is used; in the

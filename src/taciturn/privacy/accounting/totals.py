@@ -78,7 +78,7 @@ def _table(values: Array) -> Array:
 def _crossings(
     smaller: Callable[[IntArray], NDArray[np.bool_]], shape: tuple[int, ...], count: int
 ) -> IntArray:
-    """For every round the first order at which `smaller` is False, by bisection; any order would be valid."""
+    """For every round the first order at which `smaller` is False, by bisection. Any order would be valid."""
     low, high = np.zeros(shape, dtype=np.intp), np.full(shape, count, dtype=np.intp)
     for _ in range(count.bit_length()):
         middle = (low + high) // 2

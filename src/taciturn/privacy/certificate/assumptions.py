@@ -1,8 +1,8 @@
 """Texts of a certificate: the status of the run, the theorems behind its numbers, and the conditions.
 
 `Claims` are the facts of a run and the numbers that follow from them. Norm noise has the density
-exp(-alpha ||e||), up to a constant. A masked run releases sums over all sites; masks hide the share of each
-site.
+exp(-alpha ||e||), up to a constant. In a masked run the sites release only sums over all sites: masks hide
+the share of each site.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _HELD = {
 _NEIGHBOURS = {
     "record": """Two data sets are neighbours if one record at one site is replaced by another. Each record is
         held by one site only.""",
-    "person": """Two data sets are neighbours if all records of one person are replaced by others; their
-        number may change too. At most {} may hold records of the same person.""",
+    "person": """Two data sets are neighbours if all records of one person are replaced by others; the
+        number of these records may change too. At most {} may hold records of the same person.""",
 }
 
 
 def _said(texts: Mapping[str, object]) -> list[str]:
-    """The keys whose values are true, each without line breaks."""
+    """The texts that apply, each without line breaks. The value of a text is true if the text applies."""
     return [" ".join(text.split()) for text, applies in texts.items() if applies]
 
 
@@ -77,9 +77,9 @@ def theorems(claims: Claims) -> list[str]:
         return [f"No theorem of taciturn applies. {cost}"]
     inside, person = run.method in ("penalty", "dual"), run.unit == "person"
     rounded = " plus sqrt(d) steps of the grid" * run.integers
-    hidden = f"""of all sites that the attacker does not control and that masks connect, the attacker learns
-        only the sum. Apart from this sum, their messages are uniformly distributed (one-time pads along a
-        connected graph). This guarantee is computational, as strong as {CIPHERS}."""
+    hidden = f"""if masks connect some sites, and the attacker controls none of them, then it learns only the
+        sum of their messages. Apart from this sum, the messages are uniformly distributed (one-time pads
+        along a connected graph). This guarantee is computational, as strong as {CIPHERS}."""
     if one_process(run):
         hidden = "one process released only the sum over all sites, and not the share of any site."
     reacting = any(limit is not None and limit.order is not None for limit in claims.budgets)
@@ -87,13 +87,14 @@ def theorems(claims: Claims) -> list[str]:
         f"Theorem 3 of the paper [ZKL18] {_paper(claims)}": True,
         "Pure epsilon (delta = 0): infinite, because the noise is discrete Gaussian.": run.masked,
         f"Masked sums: {hidden}": run.masked,
-        """Noise: the discrete Gaussian noise of all sites that the attacker does not control and that masks
-            connect adds up. The figures include rounding and floating-point errors.""": run.masked,
+        """Noise: if masks connect some sites, and the attacker controls none of them, then the discrete
+            Gaussian noise of these sites adds up. The figures include rounding and floating-point
+            errors.""": run.masked,
         f"""Sensitivity: replacing one {run.unit} moves the solver's result by at most (2 s1 C / B + 2 g) /
             m{rounded}, where g bounds the gradient that the solver leaves and m is the strong convexity of a
             site's objective. This bound is attained.""": run.method == "primal",
         """Pure epsilon (delta = 0): a change of variables and the determinant lemma give alpha D + ln(1 + x)
-            for each round. For some losses a smaller bound is proven and used.""": inside
+            for each round. For some losses, the figures use a smaller bound that is also proven.""": inside
         and run.noise == "norm",
         "Pure epsilon (delta = 0): infinite, because the noise is Gaussian.": run.noise == "gaussian",
         f"""Moments of the rows: they were released {run.moments} times, with discrete Gaussian noise. The
@@ -110,17 +111,17 @@ def theorems(claims: Claims) -> list[str]:
             one problem.""": run.outputs > 1,
         """Charges may depend on earlier messages of the run. A Renyi filter limits their sum, at an order
             that was fixed before the run.""": reacting,
-        """Persons: the rows of a person are weighted so that together they count at most as one row. So all
-            of them together move a result by no more than one row can.""": person,
+        """Persons: the rows of a person are weighted so that together they count at most as one row. So
+            together they move a result no further than one row can.""": person,
         """Persons: replacing the rows of a person changes the Jacobian of the noise map. The change has
-            several eigenvalues, and their sum is at most the sum for one record.""": person and inside,
+            several eigenvalues. Their sum is at most the sum for one replaced row.""": person and inside,
         "The symbols are explained in docs/notation.md, the theorems are proven in docs/privacy.md.": True,
     }
     return _said(texts)
 
 
 def _accountant(claims: Claims) -> str:
-    """The accountant that gave the epsilon of the worst site."""
+    """How the epsilon of the worst site was computed."""
     jacobian = "" if claims.run.method == "primal" else ", with the Jacobian of the noise map included"
     if claims.run.masked:
         return """each round is mu-GDP (Gaussian differential privacy). The squares of mu are summed over the
@@ -188,7 +189,7 @@ def _rows(run: RunFacts) -> list[str]:
             dropped. No record was resampled or duplicated.""": not person,
         f"""The number of persons, {run.persons} in all, was fixed before the run. A person could have {most}.
             The rows of a person were weighted so that together they count at most as one row.""": person,
-        """It was known which person each row belongs to. This did not depend on the rows of other
+        """Each row was assigned to its person, and the assignment did not depend on the rows of other
             persons.""": person,
         f"Every row counted in one cell of each table ({tables}). The list of cells is public.": counting,
         f"Every row had norm at most {run.data_norm:g}. Public bounds ensure this.": not counting,
@@ -213,8 +214,8 @@ def _masks(run: RunFacts) -> list[str]:
     inside, most = one_process(run), at_most(colluders(run, run.colluding))
     texts: dict[str, object] = {
         f"""Apart from {home(run)}, {most} colluded. A site colludes if it tells the attacker what it knows,
-            or sends what the attacker chooses. `epsilon_against` lists epsilon for every number of colluding
-            sites.""": True,
+            or sends what the attacker chooses. The entry `epsilon_against` lists epsilon for every number of
+            colluding sites.""": True,
         f"{linked} One process drew all keys from one random source and knew all masks and shares.": inside,
         """The process computed one message for each site and round. It released only the sum of these
             messages.""": inside,
@@ -222,8 +223,8 @@ def _masks(run: RunFacts) -> list[str]:
             No mask was used twice.""": not inside,
         """Each site sent at most one message per round. A site that repeated a message sent the same bytes
             again.""": not inside,
-        """If the attacker takes over a site later, the site counts as colluding for every round for which it
-            still holds a key.""": not inside,
+        """If the attacker takes over a site later, the site counts as colluding in every round for which the
+            site still has a key.""": not inside,
         """A site that sends false messages, or different messages to different sites, can spoil the model. It
             cannot weaken the privacy guarantee.""": not inside,
         """The sums, their sensitivities, grids and noise were fixed before the run, without looking at the
@@ -234,8 +235,8 @@ def _masks(run: RunFacts) -> list[str]:
 
 def _solves(run: RunFacts) -> list[str]:
     """The conditions on the paper's rounds."""
-    clip = """Incoming values were not clipped. So the bounds hold for real numbers, but not for
-        floating-point numbers that are so large that the noise is lost in rounding."""
+    clip = """Incoming values were not clipped. So the bounds hold for real numbers. They do not hold for
+        floating-point numbers so large that rounding removes the noise."""
     if run.clip is not None:
         clip = f"Incoming values were clipped to [-{run.clip:g}, {run.clip:g}] before use."
     covered = "The noise covers this error."
@@ -251,7 +252,8 @@ def _solves(run: RunFacts) -> list[str]:
         f"""The coordinates of the rows were computed from the moments that were released in the first
             {run.moments} rounds, and from nothing else about the data. A row with a norm above 1 was
             shortened to norm 1.""": run.moments,
-        "After each round every site, including the sender, continued from the released value.": True,
+        """After each round every site continued from the released values. This includes the site's own
+            value.""": True,
     }
     return _said(texts)
 

@@ -1,4 +1,7 @@
-"""Claims: the numbers that follow from the facts and charges of a run, site by site and round by round."""
+"""Claims: the numbers that follow from the facts and charges of a run, site by site and round by round.
+
+A charge records one release of one site in one round.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,11 @@ not identify what was released."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Claims:
-    """The worst site's (epsilon, delta), and all facts from which epsilon is computed."""
+    """The worst site's (epsilon, delta), and all facts from which epsilon is computed (see `Certificate`).
+
+    against : for masked sums, epsilon for each number c = 0 .. N-1 of colluding sites; otherwise empty.
+    head : the last row of the ledger, if the charges come from a ledger on disk.
+    """
 
     run: RunFacts
     sites: tuple[SiteFacts, ...]
@@ -114,10 +121,9 @@ class Claims:
         return *given, self.released, self.form
 
     def epsilon_against(self, colluding: int | None) -> float:
-        """epsilon at delta if `colluding` of the sites that do not hold the record collude; None: all sites.
+        """epsilon at delta if `colluding` of the sites that do not hold the record collude with the observer.
 
-        Such sites collude with the observer. Only the epsilon of masked sums depends on `colluding`. The
-        epsilon of any other run holds whichever of them collude.
+        None means all of these sites. Only the epsilon of masked sums depends on `colluding`.
         """
         number = colluders(self.run, colluding)
         return self.against[number] if self.against else self.epsilon
@@ -170,7 +176,7 @@ def epsilon_curve(claims: Claims, row: int | None = None) -> Array:
         rounds = claims.releases[row].t.tolist()
         return masked_curve(run, rounds, claims.delta, run.honest(run.colluding))
     table, limit = site_releases(claims, row), claims.budgets[row]
-    if limit is not None and limit.order is not None:  # charges may depend on the run, so the order is fixed
+    if limit is not None and limit.order is not None:  # charges may depend on releases: one fixed order
         orders, delta = np.array([limit.order]), limit.delta
     else:
         orders, delta = bounds.ORDERS, claims.delta

@@ -1,8 +1,8 @@
 """The JSON form of a certificate: the facts, the numbers, the texts, and a SHA-256 over all of them.
 
-null in place of an epsilon means that no finite bound is known. null in place of a Renyi order means that
-epsilon is not a Renyi bound. A table is a schedule: it has one number per round, and its last number also
-holds for all later rounds. Sites with equal schedules share a table.
+An epsilon of null means that no finite bound is known. A Renyi order of null means that epsilon is not a
+Renyi bound. A table is a schedule: it has one number per round, and its last number also holds for all later
+rounds. Sites with equal schedules share a table.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from .statement import statement
 FORMATS = {f"taciturn certificate {number}": number for number in range(1, LATEST + 1)}
 _PLANNED = ("eta", "scale", "output_scale")
 _TEXTS = ("theorems", "conditions", "statement")
-_LARGEST = 10_000_000  # the largest number of sites times rounds; it takes about a minute to verify
-_MOST_MASKED = 10_000  # the most sites of a masked run; `epsilon_against` has an entry for each site
+_LARGEST = 10_000_000  # the largest number of sites times rounds, which takes about a minute to verify
+_MOST_MASKED = 10_000  # the most sites of a masked run, because `epsilon_against` has an entry for each site
 _SHA256 = re.compile("[0-9a-f]{64}")
 _CLOSE = 1e-9  # relative tolerance: another build of the special functions may differ in the last digits
 

@@ -1,8 +1,8 @@
-"""Texts about the attacker, and for masked sums: how many sites may collude, and epsilon if more collude.
+"""Texts of a certificate about the attacker: what it sees, which sites it controls, what epsilon relies on.
 
-A site colludes if it tells the attacker what it knows, or sends what the attacker chooses: the attacker
-controls the site. In a masked sum, masks hide the share of each site until all shares are added up. A run
-begins a new attempt when a site leaves or joins.
+The attacker controls a site if the site colludes: the site tells the attacker what it knows, or sends what
+the attacker chooses. In a masked sum, masks hide the share of each site until all shares are added up. An
+attempt is a part of a run with the same sites; when a site leaves or joins, a new attempt begins.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def home(run: RunFacts) -> str:
 
 
 def holds_while(colluding: int | None, everybody: float) -> str:
-    """The words after the epsilon of a site: how many other sites may collude, and epsilon if all do."""
+    """Words to follow a site's epsilon: how many other sites may collude, and the epsilon if all collude."""
     if colluding is None:
         return ""
     limit, worst = f"{'at most ' if colluding else ''}{_who(colluding)}", format_cost(everybody)
@@ -66,24 +66,26 @@ def trust(claims: Claims) -> str:
     run = claims.run
     worst = format_cost(claims.epsilon_against(None))
     alone = f"If the attacker controls every site except {home(run)}, epsilon is {worst}"
+    epsilon = f"The epsilon of {format_cost(claims.epsilon)}"
     if not rests_on_masks(run):
-        return "This figure does not rely on the masks, because the noise of each site alone is sufficient."
+        return f"{epsilon} does not rely on the masks, because the noise of each site alone is sufficient."
     c, together = colluders(run, run.colluding), run.honest(run.colluding)
     limit = f"the attacker controls {at_most(c)}{f', and not {home(run)}' if c else ''}"
     if one_process(run):
-        rests = """One process drew the noise and the masks of all sites from one random source and released
-            only the sums. The figure holds only if this process did so."""
+        rests = """This epsilon assumes that one process drew the noise and the masks of all sites from one
+            random source, and released only the sums."""
     else:
-        rests = f"""The figure relies on the masks that hide the message of each site, and so on {CIPHERS}.
-            This guarantee is computational: it holds against attackers who cannot break these ciphers."""
-    counted = f"This figure counts the noise of the {together} sites that the attacker does not control."
+        rests = f"""It also relies on the masks that hide the message of each site. The masks are made with
+            {CIPHERS}. So the guarantee is computational: it holds against attackers who can break
+            neither of the two."""
+    counted = f"{epsilon} relies on the noise of the {together} sites that the attacker does not control."
     if run.attempts:
         fewest = fewest_honest(run, together)
-        counted = f"""For each message, this figure counts the noise of the sites that took part in the
-            attempt of this message and that the attacker does not control: at least {those(fewest)}
-            {"site" if fewest == 1 else "sites"}."""
-    return f"""{counted} {rests} The figure also assumes that {limit}. {_others(claims)} {alone}. This last
-        figure relies neither on masks nor on the noise of other sites."""
+        counted = f"""Each message belongs to one attempt. For each message, {epsilon[0].lower()}{epsilon[1:]}
+            relies on the noise of the sites in its attempt, without the sites under the attacker's control:
+            at least {those(fewest)} {"site" if fewest == 1 else "sites"}."""
+    return f"""{counted} {rests} This epsilon also assumes that {limit}. {_others(claims)} {alone}. This last
+        epsilon relies neither on masks nor on the noise of other sites."""
 
 
 def attempts(run: RunFacts) -> str:
@@ -96,7 +98,7 @@ def attempts(run: RunFacts) -> str:
     ]
     return f""" Sites left or joined during the run, or started again without their keys. Each time the sites
         began a new attempt, so the run had {len(each)} attempts: {"; ".join(each)}. The figures count every
-        message of every attempt. A round that was repeated in a later attempt is counted again."""
+        message of every attempt. If a later attempt repeated a round, the figures count the round again."""
 
 
 def _others(claims: Claims) -> str:
@@ -112,7 +114,7 @@ def _others(claims: Claims) -> str:
 
 
 def lines(claims: Claims) -> list[int]:
-    """A few numbers of colluding sites to mention. The last number is that of all sites but one."""
+    """A few numbers of colluding sites for which texts state epsilon. The last one is `run.sites` - 1."""
     run = claims.run
     c = colluders(run, run.colluding)
     chosen = {0, c, c + 1, run.sites // 3, run.sites // 2, run.sites - 1}

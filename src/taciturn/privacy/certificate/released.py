@@ -1,4 +1,4 @@
-"""Released: a digest of the result of a run, which ties a certificate to one model, trace or score."""
+"""Released: a digest of the result of a run, which ties a certificate to this result and to no other."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Released:
 
     @classmethod
     def model(cls, coef: ArrayLike, intercept: ArrayLike, whitening: ArrayLike | None = None) -> Self:
-        """The digest of a model: coefficients (outputs, features), intercepts (outputs,), any whitening."""
+        """The digest of a model; `coef` is (outputs, features), `intercept` is (outputs,)."""
         more = () if whitening is None else (whitening,)
         return cls.of("model", np.atleast_2d(coef), np.atleast_1d(intercept), *more)
 
@@ -75,7 +75,7 @@ def check_fits(run: RunFacts, rounds: int, released: Released | None) -> None:
     if released.kind == "vectors":
         fits = len(released.shape) == 3 and released.shape[1:] == (run.sites, run.dimension)
     elif released.kind == "model":
-        fits = released.shape in ((rows, d), (rows, d - 1))  # the vector includes the intercept, or not
+        fits = released.shape in ((rows, d), (rows, d - 1))  # d - 1 features with an intercept
     else:
         last = dict(zip(planned_rounds(run.sums, run.attempts), run.sums, strict=True))
         fits = not run.moments and released.shape == (sum(entry.length for entry in last.values()),)

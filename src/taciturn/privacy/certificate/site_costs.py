@@ -1,6 +1,7 @@
 """The cost of every site, for its charged rounds or for all rounds that were planned.
 
-The checks at the end reject a certificate with charges that no ledger can contain.
+A charge records one release of one site in one round. The functions after the last heading raise an error if
+a certificate has charges that no ledger can contain.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
 from ..ledger.chain import Head
 
 Row = tuple[SiteFacts, SiteBudget | None, Columns | None]
-"""A site, its budget if it has one, and the rounds to be counted if the facts state these rounds."""
+"""A site; its budget, or None; and the rounds to count, or None if the facts do not state them."""
 
 WHERE = {
     "process": "one process",
@@ -45,12 +46,11 @@ _UNKNOWN = SiteCost(math.inf, False, math.inf, math.inf, None)
 def planned_columns(
     run: RunFacts, site: SiteFacts, limit: SiteBudget | None, charged: Columns
 ) -> Columns | None:
-    """The rounds that epsilon must include: all planned rounds of the site that its budget allows.
+    """The rounds that epsilon must include: the site's planned rounds, as far as its budget pays for them.
 
     The decision to stop may depend on the messages, so the rounds after the stop count too. The result is
-    None if the facts do not state these rounds. The result is the charged rounds if there are none, because a
-    site that sent nothing has no cost, and if the site has a budget at a fixed Renyi order, because such a
-    budget is certified as a whole, whatever was charged.
+    None if the facts do not state these rounds. In two cases the result is `charged` itself: a site without
+    charges sent nothing and has no cost; a budget at a fixed Renyi order is certified as a whole.
     """
     if charged.t.size in (0, run.rounds) or (limit is not None and limit.order is not None):
         return charged
@@ -193,9 +193,9 @@ def costs_against(run: RunFacts, releases: Sequence[Columns | None], delta: floa
 def _filter_cost(
     run: RunFacts, site: SiteFacts, columns: Columns, limit: SiteBudget, delta: float, holds: bool
 ) -> SiteCost:
-    """The cost of charges that may depend on earlier releases: the whole budget; inf if it is exceeded.
+    """The cost of charges that may depend on earlier releases: the whole budget.
 
-    The cost is also infinite if the delta of the budget is above `delta`.
+    The cost is infinite if the charges exceed the budget, or if the delta of the budget is above `delta`.
     """
     orders = np.array([limit.order])
     table = Releases.of(run, [site], [columns])
@@ -256,7 +256,7 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
 
 
 def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:
-    """Raise unless a run in one process certifies all its sites, and a site of any other real run itself."""
+    """Raise unless the certificate covers all sites of a run in one process, one site of other real runs."""
     expected = {"process": run.sites, "folders": 1, "network": 1}.get(run.where, len(sites))
     if len(sites) != expected:
         raise CertificateError(

@@ -74,7 +74,7 @@ def _done(claims: Claims) -> str:
 
 
 def _stopped(claims: Claims) -> str:
-    """For a run that ended early: which epsilon always holds, and when the smaller epsilon holds."""
+    """For a run that ended early: the epsilon that always holds, and the condition of the smaller epsilon."""
     run = claims.run
     if not 0 < claims.rounds < run.rounds:
         return ""
@@ -123,14 +123,15 @@ def _cost(claims: Claims) -> str:
     if run.masked:
         return said
     worst = next(facts for facts in claims.sites if facts.site == claims.worst_site)
-    return f"""{said} The least protected site, to which this epsilon belongs, is {worst.name}, with
-        {count(worst.samples, run.unit)} and {count(worst.degree, "neighbour")}."""
+    return f"""{said} The epsilon of {format_cost(epsilon)} is that of the least protected site: {worst.name},
+        with {count(worst.samples, run.unit)} and {count(worst.degree, "neighbour")}."""
 
 
 def _exception(run: RunFacts) -> str:
     if not run.integers:
-        return "With no exception at all (delta = 0)"
-    return f"With delta = {format_delta(float_delta(run))}, which covers errors of noise drawn in floats"
+        return "At delta = 0, which allows no exception"
+    errors = "only covers errors of noise that was drawn in floating point"
+    return f"At delta = {format_delta(float_delta(run))}, which {errors}"
 
 
 def _reality(run: RunFacts) -> str:
@@ -174,10 +175,10 @@ def _messages(run: RunFacts) -> str:
         if masked_words.one_process(run):
             return """the process computed each site's share of a sum over all sites, in whole numbers, and
                 released only the sum. No one outside the process sees a share"""
-        who = "all sites" if not run.attempts else "the sites that took part"
-        return f"""{"every site" if not run.attempts else "every site that took part"} sent its share of a sum
-            over {who}, in whole numbers. Masks hide each share. The masks cancel only when the messages of
-            {who} are added up. So no site sees the share of another site, and every site sees the sum"""
+        who = "all sites" if not run.attempts else "all these sites"
+        return f"""{"every site" if not run.attempts else "every site that took part"} sent its share of a
+            sum, in whole numbers. Masks hide each share. The masks cancel only when the messages of {who} are
+            added up. So no site sees the share of another site, and every site sees the sum"""
     if inside:
         return f"""the process computed {_lists(run)} for every site, from the records of that site and from
             the numbers that its neighbours had released. It then released the result to the neighbours"""

@@ -36,8 +36,8 @@ def three_points(claims: Claims) -> list[str]:
         f"{right_guesses(claims.epsilon, claims.delta)} of the time (epsilon = "
         f"{format_cost(claims.epsilon)}); a coin toss is right 50% of the time."
     )
-    steps = [f"{format_given(epsilon)} allows {right_guesses(epsilon)}" for epsilon in SCALE]
-    others = f"An epsilon of {steps[0]} right guesses, {steps[1]} and {steps[2]}."
+    steps = [f"{right_guesses(epsilon)} at epsilon = {format_given(epsilon)}" for epsilon in SCALE]
+    others = f"The share of right guesses is at most {steps[0]}, {steps[1]} and {steps[2]}."
     return [done, reveals, f"{others} For comparison: {EVERYDAY}."]
 
 
@@ -122,11 +122,11 @@ def _done(run: RunFacts) -> tuple[str, str, str]:
             f"made {made} their records together {apart}",
         )
     if run.loss.programmed:
-        sums = f"from {count(run.rounds, 'sum')}"
+        sums = count(run.rounds, "sum")
         return (
-            f"answered questions about them {sums}",
-            f"answer questions {sums} without pooling records",
-            f"answered questions {sums} over their records without pooling them",
+            f"computed {sums} over them to answer questions",
+            f"compute {sums} over their records to answer questions, without pooling the records",
+            f"computed {sums} over their records to answer questions, without pooling the records",
         )
     model = "one model together without pooling their records"
     return "trained one model for them", f"train {model}", f"trained {model}"

@@ -1,6 +1,7 @@
-"""Find the budget that a release is charged to: the budget whose `with` block the call comes from.
+"""Find the budget to which a release is charged: the budget with the `with` block that the call comes from.
 
-The call may run in a thread, task or process other than the one that runs the block.
+The call may run in a thread, task or process other than the one that runs the block. A call is late if it
+runs after the end of the block that it comes from.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from .pricing import Planned
 ORIGIN = "_budget_origin"
 Origin = tuple[str, str]
 """Where an estimator was pickled: the budget's file and the name of the budget's `with` block. Both are empty
-outside of all blocks. A name without a file means that the estimator was pickled in a call that may come from
-the block of this name, and that this block had already ended."""
+outside of all blocks. A name without a file means a late call: the estimator was pickled in a call that may
+come from the block of this name, and the block had already ended."""
 OUTSIDE: Origin = ("", "")
 _settled: ContextVar[list[Budget | None] | None] = ContextVar("settled", default=None)
+"""The budget of the call that runs, as the only entry of a list. The list is empty after the call."""
 
 
 def note_origin(model: object) -> Origin:
@@ -38,9 +40,9 @@ def note_origin(model: object) -> Origin:
 
 
 def origin_of(model: object) -> Origin | None:
-    """The origin that a model, or the last step of a pipeline, carried from another process, if any.
+    """The origin with which a model, or the last step of a pipeline, was pickled; None if there is none.
 
-    A model that comes back to the process that opened its block counts as pickled outside of all blocks.
+    In the process that opened the block of this origin, the result is `OUTSIDE`: the model has come back.
     """
     steps = getattr(model, "steps", None)
     found: Origin | None = getattr(steps[-1][1] if steps else model, ORIGIN, None)
@@ -87,8 +89,8 @@ def charge_run(what: str, plan: Callable[[float], Planned]) -> Iterator[None]:
 
 
 def _find(origin: Origin | None) -> Budget | None:
-    """The budget of the block that this process is in. If this process is in no block: the budget of
-    `origin`, else of an ancestor process, else of the block in which this process was started."""
+    """The budget of the block that is open in this process. If there is none: the budget of `origin`, else of
+    an ancestor process, else of the block in which this process was started."""
     own, entered = blocks.open_here[-1] if blocks.open_here else None, blocks.entered.get()
     if entered is not None and entered != own:
         raise LedgerError(
@@ -101,7 +103,7 @@ def _find(origin: Origin | None) -> Budget | None:
     brought = "" if origin is None else origin[0]
     if above is not None and brought not in ("", above.path):
         raise LedgerError(
-            f"the estimator comes from inside the budget {brought}, but the budget {above.path} is open now; "
+            f"the estimator was pickled in the budget {brought}, but the budget {above.path} is open now; "
             f"{UNTOUCHED}. Wait for the workers before the `with` block of a budget ends."
         )
     name, still = block_at_start()

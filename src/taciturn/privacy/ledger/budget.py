@@ -50,11 +50,11 @@ class Budget:
         `epsilon` is given; an empty file is refused.
     epsilon, delta : the limit for all runs together. An existing file contains its own limit, so both may be
         left out. delta = 0 is a pure budget, for runs with norm noise.
-    unit : "record", or "person": then runs that protect single records only are refused.
+    unit : "record" or "person". With "person", the budget refuses runs that only protect single records.
     accountant : "gaussian" (sum of mu^2), "renyi" (sum of Renyi costs at one order, which epsilon and delta
         determine; for budgets in which some runs have norm noise) or "pure" (for delta = 0). With None, the
-        first run decides: of "gaussian" and "renyi", the accountant by which this run uses the smaller share
-        of the budget is used for all runs.
+        first run chooses "gaussian" or "renyi" for all runs: the one by which it uses the smaller share of
+        the budget.
     large_delta : True allows a delta above 1 / (number of records or persons of a run).
     at_least : a `head` that was noted earlier. Raises `LedgerError` if the file does not contain this head,
         for example because the file was restored from a backup.
@@ -247,7 +247,7 @@ class Budget:
             above = blocks_of_ancestors(sure=False)[0] or block_at_start()[1]
             if above is not None and not self.is_at(above.path):
                 raise LedgerError(
-                    f"the budget {above.path} is in use by the process that this one works for; a run has "
+                    f"the budget {above.path} is in use by the process that started this one; a run has "
                     f"only one budget, so {self.path} cannot be opened."
                 )
             self.block = announce(self.path)

@@ -46,7 +46,7 @@ class BudgetRun:
     run : the id of the run in the file, which reveals nothing about the run.
     what : what was run, e.g. "PrivateLogisticRegression".
     time : when the run was reserved, UTC.
-    against : how many sites may collude without an effect on the run's epsilon, in words.
+    against : the condition of the run's epsilon, in words: how many sites may collude.
     cost : the cost of the run by every accountant; `cost.alone` is the epsilon of this run by itself, at the
         budget's delta.
     marks : the warnings of the run's certificate, such as assumptions that were not checked.
@@ -99,9 +99,9 @@ def make(path: Path, terms: BudgetTerms) -> None:
 
 
 def make_rows(path: Path, first: Callable[[sqlite3.Connection], None]) -> None:
-    """Create a file with its first rows atomically, so that a process that dies meanwhile leaves no file.
+    """Create a file with its first rows atomically: a process that dies meanwhile leaves no file.
 
-    A file system without hard links cannot do this: there the file is created and then filled.
+    On a file system without hard links this is impossible: there the file is created and then filled.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:

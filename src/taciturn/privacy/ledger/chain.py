@@ -1,4 +1,4 @@
-"""Rows in SQLite that form a hash chain, so that changes of earlier rows are detected.
+"""Rows in SQLite that form a hash chain. The chain reveals if an earlier row was changed.
 
 hash(n) = SHA-256(hash(n-1) + canonical JSON of row n)
 """
@@ -28,11 +28,11 @@ _SCHEMA = (
 
 
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""The errors of rows that are chained correctly, but whose entries have other names or types than ours."""
+"""The errors of reading rows with valid hashes, but with entries that this version does not know."""
 
 
 class Head(NamedTuple):
-    """The number of rows and the SHA-256 of the last row. A head noted earlier reveals missing rows."""
+    """The number of rows and the hash of the last row. A head that was noted earlier reveals missing rows."""
 
     rows: int
     digest: str

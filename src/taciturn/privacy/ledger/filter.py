@@ -6,8 +6,8 @@ the charges do not depend on releases, so schedules must be fixed before the run
 order, the filter uses the Renyi cost at this order alone. This is valid even if charges depend on earlier
 releases.
 
-For masked sums a filter uses the sum of mu^2 if `run.colluding` sites collude. The conversion of mu^2 to
-epsilon is exact, and it is also valid if charges depend on earlier releases.
+For masked sums a filter uses the sum of mu^2, computed for `run.colluding` colluding sites. The conversion of
+mu^2 to epsilon is exact, and it is also valid if charges depend on earlier releases.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class MaskedFilter:
         return spent
 
     def plus(self, charge: Charge) -> tuple[int, ...]:
-        """The rounds after a charge, whose cost is not compared with the budget."""
+        """The rounds after a charge. Their cost is not compared with the budget."""
         return *self.spent, charge.t
 
     @cached_property

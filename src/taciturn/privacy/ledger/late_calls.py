@@ -1,4 +1,4 @@
-"""Workers of this process that may still run calls from a `with` block that has ended.
+"""Find the workers of this process that may run calls from a budget's `with` block after its end.
 
 A thread or an asyncio task that was alive when the block ended may still run a call that was submitted inside
 the block, and nothing records when a call was submitted. So this thread or task counts as late. Threads,
@@ -36,7 +36,7 @@ _in_flight: set[Any] = set()
 """Processes whose `start` has not returned. The operating system may state a start time after the block for
 them."""
 _left: ContextVar[str] = ContextVar("left", default="")
-"""The name of the block that this code, or the code whose context it copied, has left last."""
+"""The name of the block that this code has left last. A copy of this code's context keeps the name."""
 
 
 def note_workers(name: str) -> None:

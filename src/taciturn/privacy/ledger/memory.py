@@ -113,8 +113,8 @@ class Book(ABC):
         check_charge(self.run, self.sites[row], self.budgets[row], charge)
         if self._log["charged"][row, charge.t - 1]:
             raise LedgerError(
-                f"{self.sites[row].name} has been charged for round {charge.t} already: send the same bytes "
-                "again, never fresh noise."
+                f"{self.sites[row].name} has been charged for round {charge.t} already. Send the same "
+                "message again; do not draw fresh noise."
             )
         limit = self._filters[row]
         return None if limit is None else limit.after(charge)

@@ -1,14 +1,14 @@
 """Files that name the processes with an open or ended budget, so that worker processes find their budget.
 
-A block is the `with` block of a budget. A worker process may be older than the block, or outlive it, so the
-memory of the worker does not name the block. A process that enters a block writes a small file named after
-its process id and start time. A process that releases something looks for the files of its ancestors.
-Ancestors that have ended count too: an ancestor that was killed in its block leaves its file behind. At the
-end of the block, the process writes the time of this end to the file, because a worker that started earlier
-may still receive calls from inside the block. The file is removed when the process ends. If the process was
-killed, or its workers are still running then, a later block removes the file after a day. The file of a
-process that is not an ancestor has no effect. A process that was started inside a block also finds the name
-of the block in an environment variable.
+A block is the `with` block of a budget. A worker process may have been started before the block, or run after
+its end, so a worker cannot find the block in its own memory. A process that enters a block writes a small
+file named after its process id and start time. A process that releases something looks for the files of its
+ancestors. Ancestors that have ended count too: an ancestor that was killed in its block leaves its file
+behind. At the end of the block, the process writes the time of this end to the file, because a worker that
+started earlier may still receive calls from inside the block. The file is removed when the process ends. If
+the process was killed, or its workers are still running then, a later block removes the file after a day. The
+file of a process that is not an ancestor has no effect. A process that was started inside a block also finds
+the name of the block in an environment variable.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def withdraw(block: BudgetBlock) -> None:
 
 
 def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, BudgetBlock | None]:
-    """(open, ended): the block that the nearest such ancestor has open, or None; else a block that has ended.
+    """(open, ended): the open block of the nearest ancestor that has one; else an ended block of an ancestor.
 
-    An ended block counts only if, at its end, the child of the ancestor through which this process descends
-    was running; this child may be this process itself. With `sure`, an error is raised if the ancestors of
-    this process cannot be found out although there are files of other processes.
+    An ended block counts only if one process was running when the block ended: the child of the ancestor
+    through which this process descends (or this process, if it is the child). With `sure`, an error is raised
+    if there are files of other processes, but the ancestors of this process cannot be determined.
     """
     known = {name for folder in _readable() for name in os.listdir(folder) if not name.startswith(".")}
     if not known - {process_entry(os.getpid())}:
@@ -97,7 +97,7 @@ def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, Budge
     if line is None:
         raise LedgerError(
             f"a budget is or was open on this machine ({sorted(known)[0]}), and without /proc and `ps` this "
-            f"process cannot tell whether it belongs to that budget; {UNTOUCHED}. Open a budget in it."
+            f"process cannot tell whether it belongs to that budget; {UNTOUCHED}. Open a budget here."
         )
     late = None
     for name, below in line:
@@ -106,7 +106,7 @@ def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, Budge
             late = late or (found if is_started(below, found.ended) else None)
         elif found is not None and is_gone(name):
             raise LedgerError(
-                f"the process that this worker works for was killed inside the budget {found.path}; "
+                f"the process that started this worker was killed while it had the budget {found.path} open; "
                 f"{UNTOUCHED}. Start new workers."
             )
         elif found is not None:

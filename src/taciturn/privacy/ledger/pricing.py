@@ -34,7 +34,7 @@ class Planned(ChargedRun, Protocol):
 
 
 def check_proof(run: RunFacts) -> None:
-    """Raise if a certificate of the run would not prove its cost, so that no budget can admit the run."""
+    """Raise if a certificate cannot prove the cost of the run. A budget admits no such run."""
     if run.simulated:
         raise ParameterError(
             f"`random_state` must be None {_WHERE}: noise that can be replayed protects nobody. Use "
@@ -59,7 +59,7 @@ def run_cost(planned: Planned, *, pure: bool = False) -> RunCost:
     """The cost of the worst site by every accountant.
 
     The worst site counts, because a record that is at one site in this run may be at another site in the next
-    run. `pure` says that the budget's delta is 0. Otherwise the certificate must state the budget's delta.
+    run. `pure` is True if the budget's delta is 0. Otherwise the certificate must state the budget's delta.
     """
     if any(limit is not None and limit.order is not None for limit in planned.budgets):
         raise ParameterError(

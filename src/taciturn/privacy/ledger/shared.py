@@ -16,8 +16,8 @@ from .memory import Ledger
 class SharedLedger:
     """A ledger in which the first output that reaches a round charges the round for all outputs.
 
-    The facts of the ledger state the number of outputs that a charge covers. The ledger refuses more releases
-    of a site in a round than this number, and releases whose numbers differ from the charged ones.
+    The facts of the ledger state the number of outputs that a charge covers. In each round a site may make
+    this number of releases. The ledger refuses further releases, and releases that differ from the charge.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -64,7 +64,7 @@ class SharedLedger:
                 if not left or paid._replace(aborted=False) != charge._replace(aborted=False):
                     raise LedgerError(
                         f"round {charge.t} of site {charge.site} was charged for {self.run.outputs} outputs "
-                        "with the same settings; nothing more may be released in this round."
+                        "with equal settings. This release is one more, or has other settings; it is refused."
                     )
             new = np.array([known is None for known in found])
             if new.any():
