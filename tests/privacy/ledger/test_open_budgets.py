@@ -92,7 +92,7 @@ def test_a_worker_of_a_process_that_was_killed_in_its_block_is_refused(folder, b
     (home / dead).write_text(f'["{budgets[0].path}", "{dead}", "a name", ""]')
     assert describe() == "done"
     monkeypatch.setattr(ancestors, "ancestors_at_start", [dead])
-    assert "was killed inside the budget" in describe()
+    assert "was killed while it had the budget" in describe()
     assert budgets[0].runs == ()
 
 
