@@ -70,7 +70,7 @@ def test_labels_are_classes(labels):
 
 def test_problems_are_checked():
     X, y = make_rows()
-    with pytest.raises(DataError, match="same features"):
+    with pytest.raises(DataError, match="same number of features"):
         SoftmaxProblem([(X, y), (X[:, :2], y)], classes=3, C=1.0, regularization=1.0)
     with pytest.raises(ParameterError, match="`C`"):
         SoftmaxProblem([(X, y)], classes=3, C=51.0, regularization=1.0)

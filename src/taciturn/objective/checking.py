@@ -59,7 +59,7 @@ def check_regularizer(regularizer: Regularizer) -> None:
     most = checks.nonnegative("regularizer.curvature_bound", regularizer.curvature_bound)
     f = _samples(largest=1e6)
     if np.shape(regularizer.value(f[:, None])) != f.shape:
-        raise ParameterError(f"`{what}`: value must map (repeats, d) to (repeats,).")
+        raise ParameterError(f"`{what}`: value must map an array (repeats, d) to an array (repeats,).")
     value = np.asarray(regularizer.value(f[:, None]), dtype=np.float64)
     slope = _evaluate(what, "gradient", regularizer.gradient, f[:, None])[:, 0]
     curvature = _evaluate(what, "curvature", regularizer.curvature, f[:, None])[:, 0]

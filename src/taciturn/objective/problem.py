@@ -222,6 +222,7 @@ def common_dimension(dimensions: Sequence[int]) -> int:
     for i, d in enumerate(dimensions):
         if d != dimensions[0]:
             raise DataError(
-                f"all sites must have the same features; site 0 has {dimensions[0]}, site {i} has {d}."
+                f"all sites must have the same number of features; site 0 has {dimensions[0]}, "
+                f"site {i} has {d}."
             )
     return dimensions[0]

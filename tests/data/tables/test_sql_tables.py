@@ -54,7 +54,7 @@ def test_rows_are_read_once(database):
     ("url", "query", "what"),
     [
         ("sqlite:///nowhere.db", "SELECT 1 AS hunter2", "there is no such SQLite file"),
-        ("hunter2", "SELECT 1", "needs a `url` in the form of SQLAlchemy"),
+        ("hunter2", "SELECT 1", "needs a `url` such as postgresql"),
         ("hunter2://nobody", "SELECT 1", "(NoSuchModuleError)"),
         ("sqlite:///clinic.db", "SELECT hunter2 FROM visits", "refused the query"),
         ("sqlite:///clinic.db", "DELETE FROM visits /* hunter2 */", "the query in `database`"),

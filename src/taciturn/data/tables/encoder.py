@@ -46,8 +46,8 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Whether to add a last column `intercept`, which is 1 before the bound is applied. The bound includes
         this column.
     rows : "clip" or "scale"
-        "clip" scales each row with a norm above the bound down to the bound. "scale" divides all rows by the
-        same number, so that the largest norm that the schema allows becomes the bound.
+        "clip" scales each row with a norm above the bound down to the bound. "scale" divides all rows by one
+        public number, the largest norm that the schema allows divided by the bound, if this is above 1.
     missing : "row", "field" or "indicator"
         What becomes zero if a value is missing: the whole row, or only the columns of that field. "indicator"
         does the same as "field", and adds to each field a column that is 1 if the value is missing. The
@@ -273,11 +273,13 @@ def unit_numbers(field: Number | Date, values: Array) -> Array:
 
 
 def bound_rows(Z: Array, *, bound: float, how: str, worst: float) -> Array:
-    """Rows of norm at most `bound`: "clip" scales rows with a larger norm down to the bound, and "scale"
-    multiplies all rows by bound / `worst` if `worst` is above the bound.
+    """The rows, shortened in place to norm at most `bound`. `worst` is an upper bound on the norms in Z.
 
-    `worst` is a bound on the norms of all rows. A scaled row is shortened by a few units in the last place,
-    so that its computed norm is also within the bound, in whatever order the squares are added up.
+    how : "clip" shortens only rows with a larger norm; "scale" multiplies all rows by bound / worst if this
+        is below 1.
+
+    A row becomes shorter by a few more units in the last place, so that its computed norm is also within the
+    bound, in whatever order the squares are added up.
     """
     spare = 1.0 + Z.shape[1] * np.finfo(np.float64).eps
     norms = np.sqrt(np.einsum("ij,ij->i", Z, Z)) if how == "clip" else np.full(len(Z), worst)

@@ -64,7 +64,9 @@ class TableQuery:
             from sqlalchemy.engine import make_url
         except ImportError as error:
             raise MissingExtra("sqlalchemy", "sql") from error
-        url = self._guarded(lambda: make_url(self.url), "needs a `url` in the form of SQLAlchemy")
+        url = self._guarded(
+            lambda: make_url(self.url), "needs a `url` such as postgresql+psycopg://user@host/name"
+        )
         if url.get_backend_name() == "sqlite":
             path = (self.folder / (url.database or "")).resolve()
             if not path.is_file():
