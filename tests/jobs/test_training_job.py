@@ -58,7 +58,12 @@ def test_links_name_the_sites_in_any_order(tmp_path):
         ("low = 0, high = 110", "low = 0, high = -1", 27, "`age.high` must be above low = 0; got -1"),
         ("low = 0, high = 60, ", "", 28, "`fields[1]` lacks high, low"),
         ("epsilon = 1.0", "epsilon = 1.0\nrounds = 2\nmax_rounds = 3", 9, "`max_rounds` must be left out"),
-        ("epsilon = 1.0", 'epsilon = 1.0\nunit = "person"', None, "and `unit` = 'person' belong together"),
+        (
+            "epsilon = 1.0",
+            'epsilon = 1.0\nunit = "person"',
+            None,
+            "must be given if `unit` is 'person', and only then",
+        ),
         (
             "epsilon = 1.0",
             'epsilon = 1.0\ncolluding = 1\nnoise = "norm"',

@@ -66,7 +66,7 @@ def test_every_kind_of_question_has_a_name_in_the_job_format():
             "`label` must have one of `classes` and `positive`",
         ),
         ({"kind": "describe", "clip": 1.0}, "`clip` must be left out"),
-        ({"kind": "describe", "questions": [{"kind": "describe"}]}, "`questions` belong to kind 'several'"),
+        ({"kind": "describe", "questions": [{"kind": "describe"}]}, "only kind 'several' has `questions`"),
         ({"kind": "several"}, "`questions` must contain at least one"),
         ({"kind": "several", "questions": [{"kind": "describe"}] * 201}, "`questions`: must have at most"),
         ({"kind": "several", "questions": [{"kind": "train"}]}, "`kind` must be one of"),

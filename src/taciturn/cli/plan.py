@@ -170,7 +170,7 @@ def _show(found: Plan) -> None:
     if found.tried:
         columns = ("rounds", "pull", "growth", "noise tilt", "noise", "forecast", "loss", "no privacy")
         rows = (_trial(tried, found.baseline) for tried in found.tried[:6])
-        show_table("The best schedules of the trial runs; loss: of the released average", rows, columns)
+        show_table("The best schedules of the trial runs, by the loss of the average model", rows, columns)
     say(found.sentence())
 
 

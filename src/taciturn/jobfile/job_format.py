@@ -190,7 +190,7 @@ class Job(Facts):
             raise ValueError(f"`sites.{k}.name` must differ from the names of the other sites")
         if (self.unit == "person") != (self.person is not None):
             raise ValueError(
-                "`person` (the column with the person's id) and `unit` = 'person' belong together"
+                "`person` (the column with persons' ids) must be given if `unit` is 'person', and only then"
             )
         if self.links is not None and "family" in self.model_fields_set:
             raise ValueError("`graph` must be left out if `links` lists the links")
@@ -200,7 +200,9 @@ class Job(Facts):
             self._check_training()
         elif not JOB_METHODS[self.method].answers:
             able = " or ".join(repr(name) for name, method in JOB_METHODS.items() if method.answers)
-            raise ValueError(f"`method` must be {able} for kind {self.kind!r}: questions are sums")
+            raise ValueError(
+                f"`method` must be {able} for kind {self.kind!r}: the answers are computed from sums"
+            )
         elif not self.questions:
             raise ValueError("`questions` must contain at least one question for kind 'several'")
         self.linked(self.names)
@@ -209,7 +211,7 @@ class Job(Facts):
     def _check_training(self) -> None:
         """Check a job that learns a model: keys that its method does not use, and keys that need another."""
         if self.questions:
-            raise ValueError("`questions` belong to kind 'several'")
+            raise ValueError("`questions` must be left out of a job of kind 'train'")
         given = [key for key in self.model_fields_set if getattr(self, key) is not None]
         if (wrong := misplaced_key(self.method, given)) is not None:
             raise ValueError(wrong)
@@ -286,7 +288,7 @@ def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
     own = entries.pop(kind, {})
     if "questions" in entries or not isinstance(own, Mapping):
         raise ValueError(
-            f"`{kind}` must be a table with the keys of that kind; `questions` belong to kind 'several'"
+            f"`{kind}` must be a table with the keys of that kind; only kind 'several' has `questions`"
         )
     return entries | _FIXED | {"questions": [dict(own) | {"kind": kind}]}
 

@@ -1,7 +1,4 @@
-"""The HTML reports of `taciturn train`, of `taciturn ask`, and of one site of a network.
-
-Each report begins with the privacy claim of the certificate, which states the privacy cost of the run.
-"""
+"""The HTML reports of `taciturn train`, of `taciturn ask`, and of one site. Each begins with the privacy claim."""
 
 from __future__ import annotations
 

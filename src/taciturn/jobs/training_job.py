@@ -1,7 +1,4 @@
-"""Jobs of `taciturn train` and `taciturn ask`, whose tables are all on one machine.
-
-A job file is public. The file owner.toml in the same folder is private: it names the tables and the budget.
-"""
+"""Jobs with all tables on one machine: a public job file, and a private owner.toml that names the tables."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_the_hash_does_not_move_between_versions():
         ({"budget": {"epsilon": 1.0}}, "`budget` belongs in site.toml"),
         ({"missing": "field"}, "`missing` needs a `schema`"),
         ({"intercept": True}, "`intercept` needs a `schema`"),
-        ({"unit": "person"}, "and `unit` = 'person' belong together"),
+        ({"unit": "person"}, "must be given if `unit` is 'person', and only then"),
         ({"links": [["a", "z"], ["b", "c"]]}, "`links`.*'z'"),
         ({"sites": [{"name": "A b", "samples": 24}]}, r"`sites\.0\.name`"),
         ({"sites": [{"name": n, "samples": 24} for n in "abc"]}, "neither a nor b has an endpoint"),

@@ -135,10 +135,7 @@ def describe(
 
 
 def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
-    """Print `facts` as JSON, or the certificate's statement if `facts` is None.
-
-    kept : the file to write the certificate to, if there is one.
-    """
+    """Write the certificate to `kept` if it is a path. Print `facts` as JSON, or a statement if it is None."""
     from ...core.canonical import plain
 
     stated = found.certificate
