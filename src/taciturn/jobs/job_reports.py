@@ -1,4 +1,4 @@
-"""The HTML reports of `taciturn train`, of `taciturn ask`, and of one site. Each begins with the privacy claim."""
+"""HTML reports of `taciturn train` and `taciturn ask`, and of one site. Each begins with its privacy claim."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def describe(
 
 
 def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
-    """Write the certificate to `kept` if it is a path. Print `facts` as JSON, or a statement if it is None."""
+    """Write the certificate to `kept` if it is a path. Print `facts`, or the statement if it is None."""
     from ...core.canonical import plain
 
     stated = found.certificate
