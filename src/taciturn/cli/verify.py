@@ -21,7 +21,7 @@ from .options import AsJson, say, show_table
 if TYPE_CHECKING:
     from ..privacy.certificate.certificate import Certificate
 
-_SIGNED = ("proof", "statement", "stopped")  # how the names of signed files begin
+_SIGNED = ("proof", "statement", "stopped")  # the names of signed files begin with these words
 
 Out = Annotated[Path | None, typer.Option(help="Write the certificate to this file.")]
 Registry = Annotated[
@@ -91,7 +91,7 @@ def _verify_signed(file: Path, authority: Path | None, **given: Any) -> None:
 
 
 def _read(file: Path, delta: float | None) -> tuple[Certificate, list[str]]:
-    """The certificate of a file, and, for the folder of a run, a line for each check that passed."""
+    """(certificate, lines): for the folder of a run, there is one line for each check that passed."""
     from ..core.errors import CertificateError
     from ..jobs.verify_run import verify_run
     from ..privacy.certificate.certificate import Certificate

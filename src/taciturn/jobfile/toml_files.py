@@ -21,7 +21,7 @@ from ..core.errors import ExitCode, ParameterError, SiteError, WrongFiles
 from ..core.toml import complaint, read_toml
 
 LONGEST = 2**20  # characters; an error about a longer file does not name the line
-_TEXT_LINES = 200  # the longest multi-line text, in lines, whose lines can still be found
+_TEXT_LINES = 200  # a longer multi-line text hides the keys above it from the search for a line
 
 Model = TypeVar("Model", bound=BaseModel)
 Given = ParamSpec("Given")

@@ -1,4 +1,4 @@
-"""HTML reports of `taciturn train` and `taciturn ask`, and of one site. Each begins with its privacy claim."""
+"""HTML reports of `taciturn train` and `taciturn ask`, and of one site. Each begins with a privacy claim."""
 
 from __future__ import annotations
 

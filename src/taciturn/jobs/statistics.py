@@ -97,12 +97,12 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
     asking = Asking(questions, public, Spending(job.epsilon, job.delta, job.colluding))
     tables = read_tables(job, job.files(folder), asking.reads)
     wishes = CountWishes(job.epsilon, **_request(job, tables) | {"delta": job.delta})
-    out.mkdir(parents=True, exist_ok=True)  # before anything is spent
+    out.mkdir(parents=True, exist_ok=True)  # this may fail, so it comes before any cost
     with job.spending(folder):
         found, totals = run_asking(asking, tables.columns, len(tables), wishes, job.name)
     about = {"simulated": job.simulated, "run": {"job": job.name, "sites": list(job.names)}}
     result = asking.document(found, totals, about)
-    facts = [  # before the answers, which can be computed again from the totals
+    facts = [  # these files come first: the answers can be computed again from the totals
         write_whole(out / RESULT, json.dumps(result, indent=1, allow_nan=False) + "\n"),
         write_whole(out / CERTIFICATE, found[0].certificate.to_json()),
     ]
