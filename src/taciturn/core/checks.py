@@ -35,7 +35,7 @@ def positive(name: str, value: Any) -> float:
 
 
 def magnitude(name: str, value: Any) -> float:
-    """A number above 0 whose square and inverse square neither overflow nor underflow."""
+    """A number from 1e-100 to 1e100, so that squares and inverse squares stay within the range of floats."""
     number = positive(name, value)
     if not LEAST <= number <= MOST:
         raise ParameterError(f"`{name}` must be between {LEAST:g} and {MOST:g}; got {number:g}.")

@@ -17,7 +17,7 @@ from typing import BinaryIO, TypeVar
 from .errors import LedgerError, ParameterError
 
 T = TypeVar("T")
-PART = ".part"  # the suffix of an unfinished file; a killed process leaves such a file behind
+PART = ".part"  # the suffix of an unfinished file, which a killed process leaves behind
 DAMAGED_NPZ = (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, KeyError, EOFError)
 """The errors, besides `OSError`, with which `numpy.load` may fail on a damaged .npz file."""
 
@@ -77,7 +77,7 @@ def write_whole(path: Path, content: bytes | str) -> Path:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """Raise an error unless `path` can be an output file: not a folder, and in a folder that exists."""
+    """Raise an error if `path` is a folder, or if the folder of `path` does not exist."""
     if path is None:
         return
     if path.is_dir():

@@ -102,7 +102,7 @@ def _samples(largest: float = 1e12) -> Array:
 
 
 def _evaluate(what: str, name: str, function: Callable[[Array], Array], z: Array) -> Array:
-    """function(z). Raise an error if the result is not finite or not shaped like z, or on an overflow."""
+    """function(z). Raise an error if it overflows, is not finite, or does not have the shape of z."""
     with np.errstate(divide="raise", over="raise", invalid="raise"):
         try:
             result = np.asarray(function(z.copy()), dtype=np.float64)

@@ -56,7 +56,7 @@ class Objective:
             self.hold(parts)
 
     def blocks(self, repeats: int) -> Sequence[Block]:
-        """The rows in blocks whose size suits this number of models. The blocks are cached."""
+        """The rows in blocks, cut for this number of models. The blocks are cached."""
         if self._blocks is None or self._blocks[0] != repeats:
             self._blocks = repeats, row_blocks(self.parts, repeats)
         return self._blocks[1]
@@ -146,7 +146,7 @@ class LocalObjective(Objective):
 
     @property
     def rows(self) -> int:
-        """The number of rows whose weight is above 0."""
+        """The number of rows with a weight above 0."""
         return sum(part.rows.samples for part in self.parts)
 
     def row_weights(self) -> Array:

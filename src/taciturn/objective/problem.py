@@ -134,7 +134,7 @@ class Problem(DealtProblem):
 
     @property
     def unit(self) -> str:
-        """What the privacy guarantee protects: one "record" or one "person"."""
+        """The unit that the privacy guarantee protects: "record" or "person"."""
         return "record" if self.persons is None else "person"
 
     def pooled(self) -> Objective:

@@ -82,7 +82,7 @@ class SoftmaxObjective:
         self._blocks: tuple[int, Sequence[Block]] = 0, []
 
     def blocks(self, repeats: int) -> Sequence[Block]:
-        """The rows in blocks whose size suits this number of models; Z = -X, and `offset` has the labels."""
+        """The rows in blocks, cut for this number of models. Z is -X, and `offset` has the labels."""
         if self._blocks[0] != repeats:
             self._blocks = repeats, row_blocks(self.parts, repeats * self.loss.classes)
         return self._blocks[1]

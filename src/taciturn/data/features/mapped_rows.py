@@ -14,7 +14,7 @@ from ...core.types import Array, LazyRows
 Columns = Mapping[Any, NDArray[Any]]
 
 HELD = 2**27
-"""A fit keeps all expanded rows in memory, for speed, if they have at most this many entries (1 GB)."""
+"""Up to this many entries (1 GB), a fit keeps all expanded rows in memory, for speed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -164,8 +164,8 @@ def _place_of(field: Category) -> Callable[[Any], int]:
 def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
     """Raise an error if a column of this type would change the text of a category.
 
-    A reader that guesses types, such as `pandas.read_csv`, turns "01" into 1, unless some cell of the column
-    is not a number. So a single cell could change the category of every row.
+    A reader that guesses types, such as `pandas.read_csv`, turns "01" into 1 if all cells of the column are
+    numbers. So a single cell could change the category of every row.
     """
     for word in field.values:
         held = _held(word)

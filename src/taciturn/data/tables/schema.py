@@ -1,7 +1,7 @@
 """Schema: the public facts about the columns of a table, known before any row is read.
 
 Ranges and categories come from a codebook, a law or a form, never from the rows. A range that was computed
-from the rows is a release that no certificate covers.
+from the rows reveals something about them, and no certificate covers this.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from .column_parsing import read_numbers
 Columns = dict[str, Sequence[Any]]
 
 SUFFIXES = (".csv", ".parquet")
-_BLOCK = 256  # lines of a CSV file that are read at once: so few that their cells stay in the CPU cache
+_BLOCK = 256  # lines of a CSV file that are read at once; their cells fit into the CPU cache
 _LARGE = 2**22  # Arrow parses the numbers of CSV files with more bytes; for smaller files it loads too slowly
 _LINE_BREAK = ord("\n")
 _WIDE = {  # the byte order marks; the mark of UTF-32 begins with a mark of UTF-16
@@ -241,7 +241,7 @@ def _with_point(cell: str | None) -> str | None:
 
 
 def _check_text(path: Path, form: CsvForm) -> None:
-    """Raise an error if the first line shows a format that does not match `form`; do not quote the line."""
+    """Raise an error if the first line does not fit the format `form`. The error does not quote the line."""
     with path.open("rb") as file:
         first = file.readline(2**16)
     if first.startswith(tuple(_WIDE)) and codecs.lookup(form.encoding).name == "utf-8":

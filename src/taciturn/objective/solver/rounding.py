@@ -39,7 +39,7 @@ def gamma(k: float) -> float:
 
 
 def exact_bits(terms: int) -> int:
-    """beta, such that a sum of `terms` products is exact if every factor has at most beta bits."""
+    """beta: if every factor has at most beta bits, floats add up `terms` products exactly."""
     return (53 - math.ceil(math.log2(max(2, terms)))) // 2 - 1
 
 
