@@ -4,8 +4,8 @@ The line search uses slopes of phi, not values.
 
 Along a descent direction p, the slope of phi is -a < 0 at step 0, and it increases with the step. Let bend be
 an upper bound on phi'' along p: bend = p' M p, where M is an upper bound on the Hessian. Then the minimum of
-phi along p is at least a^2 / (2 bend) below phi at step 0. A step s with slope(s) <= 0 does not go past the minimum. A step past the minimum loses
-at most s slope(s) of the decrease. So a step s with
+phi along p is at least a^2 / (2 bend) below phi at step 0. A step s with slope(s) <= 0 does not go past the
+minimum. A step past the minimum loses at most s slope(s) of the decrease. So a step s with
 
     slope(s) >= -a/2   and   s slope(s) <= a^2 / (4 bend)
 
