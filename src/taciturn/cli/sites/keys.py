@@ -54,7 +54,7 @@ def keys(
         bool,
         typer.Option(
             "--self-signed",
-            help="Make a self-signed certificate. Use it if the job file lists the keys of its sites.",
+            help="Make a self-signed certificate. Use this if the job file lists the sites' keys.",
         ),
     ] = False,
     new_authority: Annotated[
@@ -249,7 +249,7 @@ def verify(
 
 
 def _authority(folder: Path, *, new: bool = False) -> Authority:
-    """Load the authority in a folder. Only if `new` is set, create one: the folder may be mistyped."""
+    """Load the authority in a folder. Create one only if `new` is set, because the name may be mistyped."""
     from ...sites.files.keys import Authority
 
     if new:
@@ -258,7 +258,7 @@ def _authority(folder: Path, *, new: bool = False) -> Authority:
         typer.echo(f"made a throw-away authority in {folder}")
     elif not (folder / "authority.key").exists():
         raise ParameterError(
-            f"{folder}: has no authority (authority.key). To make an authority: taciturn site keys site.toml "
+            f"{folder}: has no authority.key. To make an authority for tests: taciturn site keys site.toml "
             "--throw-away FOLDER --new-authority"
         )
     return Authority.load(folder)

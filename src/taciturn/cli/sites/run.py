@@ -298,7 +298,7 @@ def unit(
     path, state = file.absolute(), loaded.state.absolute()
     program = os.path.join(os.path.dirname(sys.executable), "taciturn")
     command = [program, "site", "run", path.name]
-    ledger = loaded.file.budget.ledger  # without `ledger`, the account is in the StateDirectory of the unit
+    ledger = loaded.file.budget.ledger  # if not set, the account is in the unit's StateDirectory
     account = None if ledger is None else loaded.path(ledger).absolute().parent
     kind, _, name = (loaded.file.watch or "").partition(":")
     socket = loaded.path(Path(name)).absolute().parent if kind == "unix" else None

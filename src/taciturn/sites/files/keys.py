@@ -62,7 +62,7 @@ def load_key(path: Path) -> Ed25519PrivateKey:
         raise SiteError(f"{path}: is not an unencrypted private key in PEM form.") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise SiteError(
-            f"{path}: must be an Ed25519 key, which signs the frames. Create one with: taciturn site keys"
+            f"{path}: must be an Ed25519 key, which signs the messages. Create one with: taciturn site keys"
         )
     return key
 
@@ -105,10 +105,10 @@ def read_request(path: Path) -> Request:
     names, key = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME), asked.public_key()
     if len(names) != 1 or not re.fullmatch(NAME, str(names[0].value)):
         raise SiteError(
-            f"{path}: must ask for one name, which is valid as the name of a site; got {names!r}."
+            f"{path}: must state exactly one name, and it must be a valid name of a site; got {names!r}."
         )
     if not isinstance(key, Ed25519PublicKey):
-        raise SiteError(f"{path}: must contain an Ed25519 key, which signs the frames.")
+        raise SiteError(f"{path}: must contain an Ed25519 key, which signs the messages.")
     if len(list(hosts)) > MOST_HOSTS:
         raise SiteError(f"{path}: must ask for at most {MOST_HOSTS} hosts; got {len(list(hosts))}.")
     return Request(text, str(names[0].value), tuple(str(host.value) for host in hosts), fingerprint(key))

@@ -31,7 +31,7 @@ def load_rows(site: Site) -> tuple[Array, Array]:
 def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
     """(X, y, weights): rows of norm at most 1, their labels, and 1/m for each row of a person with m rows.
 
-    If the job does not protect persons, the weights are None. The number of rows or persons is checked.
+    If the job protects single rows, the weights are None. The number of rows or persons must be the job's.
     """
     path, job = _path(site), site.job
     if site.file.csv is not None and path.suffix != ".csv":
@@ -62,7 +62,7 @@ def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
 
 @about_files
 def load_table(site: Site) -> SiteTable:
-    """The columns that the questions need, or the array X. The number of rows or persons is checked."""
+    """The columns that the questions need, or the array X, if the number of rows is the one in the job."""
     path, job = _path(site), site.job
     if job.table is None:
         (X,) = read_arrays(_array_file(site), "X")

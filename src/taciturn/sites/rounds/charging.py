@@ -57,9 +57,9 @@ def charge_first(ready: PreparedSite, account: Account | None, store: SiteStore)
 def read_mark(
     ready: PreparedSite, store: SiteStore, account: Account | None, *, newest: bool = False
 ) -> bool:
-    """Whether the state is the newest; if not, the site may have sent more than the state records.
+    """Return whether the state is the newest. If not, the site may have sent more than the state records.
 
-    In a masked job, an older state is safe: the site starts a new attempt, so no mask covers two messages.
+    In a masked job (random masks hide each message) an older state is safe: a new attempt has new masks.
     In any other job, raise `StateLost` unless the owner confirms that no newer state exists (`newest`).
     """
     if account is None:

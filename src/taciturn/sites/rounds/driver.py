@@ -70,7 +70,7 @@ log = logging.getLogger("taciturn.site")
 STAY = 60.0  # the most seconds for which two contradictory frames are shown to the neighbours, as a proof
 SETTLE = 5.0  # seconds to look for a site that signed two contradictory frames
 AGAIN = 0.5  # seconds between two broadcasts of the proof
-BY_SIGNATURE = ("certificate", "name", "signature")  # refusals that were already counted, for the signer
+BY_SIGNATURE = ("certificate", "name", "signature")  # `PreparedSite.setup` has counted these refusals already
 _ERRORS: dict[Reason, type[TaciturnError]] = {
     Reason.LEFT_ALONE: NeighbourFailed,
     Reason.CONTRADICTION: Contradiction,
@@ -158,7 +158,7 @@ def _absent(site: Site, absent: frozenset[str]) -> frozenset[int]:
     left = [i for i, name in enumerate(names) if name not in absent]
     if not nx.is_connected(site.job.graph.to_networkx().subgraph(left)):
         raise ParameterError(
-            f"`--without` {', '.join(sorted(absent))}: the remaining sites are not connected."
+            f"`--without` {', '.join(sorted(absent))}: links must connect all remaining sites."
         )
     return frozenset(names.index(name) for name in absent)
 

@@ -132,7 +132,7 @@ def check_start(ready: PreparedSite, store: SiteStore, account: Account | None, 
 
     `read_mark` explains which states are refused, and what `newest` confirms.
     """
-    reserve_descriptors()  # for writing the results
+    reserve_descriptors()  # kept free for writing the results
     proof = find_proof(ready)
     if proof is not None:
         said = state_released(ready, store, proof[1].owner)

@@ -1,4 +1,4 @@
-"""Evidence: what a site does when a run must stop, and the record of its releases.
+"""Evidence: what a site writes when a run must stop: proof of a contradiction, and its own releases.
 
 If a site signed two frames (messages) that contradict each other, every site that receives both writes them
 to its state folder and shows them to its neighbours. The run ends for all sites, and the error names the
@@ -114,8 +114,8 @@ def cost_of(ready: PreparedSite, released: Sequence[int]) -> float:
 def state_released(ready: PreparedSite, store: SiteStore, cause: str, *, twice: int | None = None) -> str:
     """Write a signed report of what this site has actually released, and return its content as text.
 
-    twice : a round that this site sent in two frames. It is unknown since when two processes ran, so every
-        round up to this round counts twice, and the figures are 'at least'.
+    twice : a round that this site sent in two frames, because a copy of it ran, since an unknown round. So
+        every round up to this one counts twice, and the figures are lower bounds ('at least').
     """
     released, at_least = store.rounds, store.at_least or twice is not None
     if twice is not None:

@@ -23,7 +23,7 @@ from ..wire.config import largest_payload
 from ..wire.refusals import Refusals
 from ..wire.trust import Identity, Trust, load_identity, site_trust
 
-GATHER = 5.0  # seconds to wait for the hellos of other sites (they want to take part) after the first
+GATHER = 5.0  # seconds to wait, after the first hello (a site's request to take part), for more
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PreparedSite:
         return self.prepared.forecast(self.run, self.budget.delta)
 
     def planned(self) -> Certificate:
-        """The cost that is charged to the table's account, with as many colluders as the owner assumes."""
+        """The cost that is charged to the table's account: if as many sites collude as the owner assumes."""
         return self.prepared.forecast(judged(self.run, self.site.file.budget.colluding), self.budget.delta)
 
     def method(self) -> Any:
@@ -109,7 +109,7 @@ def make_ready(site: Site) -> PreparedSite:
 
 
 def _load(site: Site) -> Any:
-    """The objective that this site minimises; for questions, the rows from which their sums are computed."""
+    """The objective that this site minimises; in a job that trains no model, the rows for its sums."""
     job = site.job
     if job.kind != TRAIN:
         return job.asking.rows(load_table(site))

@@ -54,9 +54,9 @@ def write_results(
 ) -> Certificate:
     """Write model.json, certificate.json and statement.json to the state folder, each one atomically.
 
-    If not all sites completed all rounds, `ended` has the last `round`, the `sites` and the `reason`. With
-    `coordinates` V, the model applies to V'x, shrunk to norm at most 1, instead of x. A job of questions has
-    result.json instead of model.json.
+    If not all sites completed all rounds, `ended` has the last `round`, the `sites` and the `reason`. If
+    `coordinates` V are given, the model applies to V'x, shrunk to norm at most 1, and not to x. A job that
+    trains no model has result.json instead of model.json.
     """
     folder, job = ready.site.state, ready.site.job
     asked = job.kind != TRAIN
@@ -89,8 +89,8 @@ def model_facts(
 ) -> dict[str, Any]:
     """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
 
-    The intercept of a job is a constant entry of x, so its weight is the last entry of `coef`. In a masked
-    job the constant has a public value, and the intercept is separate. With more than two classes, each
+    If the job has an intercept, the last entry of x is a constant, whose weight is the last entry of `coef`.
+    In a masked job, `intercept` states the constant's contribution instead. With more than two classes, each
     class has a row of `coef`.
     """
     coef = coef.reshape(-1, job.dimension)
@@ -209,7 +209,7 @@ def read_text(path: Path, most: int, what: str) -> str:
 
 
 def _check_facts(facts: dict[str, Any]) -> None:
-    """Check the types of a signed statement. `verify_statement` turns the errors into 'not a statement'.
+    """Check the types in a statement. `verify_statement` reports each error as 'is not a signed statement'.
 
     A statement of a whole run must name both result files; otherwise it could be put beside any files. Each
     entry is allowed only in the format that checks it.
@@ -300,7 +300,7 @@ def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
         raise SiteError(f"{beside}: is not the result of a network's run.") from error
     if hashed != facts["job"]["sha256"] or run.get("job") != facts["job"]["name"]:
         raise SiteError(f"{path}: {beside.name} in the same folder is the result of another job.")
-    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds  # rounds were repeated
+    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds
     completed = rounds if again else facts["rounds"]
     stated = {
         "rounds": (completed if ended is None else ended["round"], rounds),

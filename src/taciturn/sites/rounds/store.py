@@ -42,7 +42,7 @@ _ODD = (FrameRefused, struct.error)  # errors of unpacking a damaged record
 
 
 class ChargedLedger(MemoryLedger):
-    """The charges of one site as a certificate states them, and the head of the chain of these charges."""
+    """The charges of one site as a certificate states them, and the last hash of their chain (`head`)."""
 
     head: Head
 
@@ -81,7 +81,7 @@ class SiteStore:
             raise
 
     def _begin(self, job: bytes, name: str) -> None:
-        """Create the tables of a new file; an existing file must have the same job, site and schedules."""
+        """Create the tables of a new file; an existing file must have the same job, site and settings."""
         self._db.execute("PRAGMA journal_mode = WAL")
         with self._transaction() as db:
             if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:

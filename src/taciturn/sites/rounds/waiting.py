@@ -51,7 +51,7 @@ class WaitingRoom:
                     self.heard[name] = slot.t, time.time()
 
     def look(self, *, last: bool = False) -> None:
-        """Find the missing sites at a tick, report them to neighbours and a file, and log a long wait."""
+        """About twice a second: find missing sites, report them to neighbours and a file, log a long wait."""
         names = tuple(self.site.job.names[i] for i in sorted(self.protocol.waits_for()))
         now, place = time.monotonic(), (self.protocol.phase, self.protocol.number, self.round)
         if not self.names or place != self.place:

@@ -169,7 +169,7 @@ def decide(
         allowed, why, by = True, "approved by the rules in site.toml", "rules"
     else:
         allowed, by = False, "rules"
-        why = f"{failed[0]}; to look at it and approve it: taciturn site approve site.toml"
+        why = f"{failed[0]}; to see the job and approve it: taciturn site approve site.toml"
     try:
         if not charged:
             account.can_pay(planned, what_for(site))

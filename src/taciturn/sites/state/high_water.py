@@ -33,7 +33,7 @@ CONFIRM = (
 class Mark:
     """The newest round that was stored, its attempt, and the state file (as a hash of its identity).
 
-    at_least : the owner has confirmed a state that was restored or moved, so more may have been sent.
+    at_least : the site continued from a state that was restored or moved, so more may have been sent.
     writes : how often the mark was written.
     """
 

@@ -2,8 +2,8 @@
 
 A masked job, in which masks hide each message, keeps its private keys, salts and noise here, and never in the
 state file or a backup. They survive kill -9, but not a reboot. Each entry is bound to the state file, so a
-site whose state file was moved, restored or copied finds no entries. A hibernated machine, or an image of a
-machine with its memory, contains the keys: protect such an image like a key.
+site whose state file was moved, restored or copied finds no entries. The disk of a hibernated machine and an
+image of a machine with its memory contain the keys: protect both like a key.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class MemoryFolder:
     folder: Path
 
     def write(self, name: str, secret: bytes) -> None:
-        """Store a secret; `WrongFiles` if swap was turned on since the site started."""
+        """Store a secret. Raise `WrongFiles` if the folder is no longer safe, for example with swap on."""
         self._make()
         part = self._part(name)
         try:

@@ -40,7 +40,7 @@ def costs(ready: PreparedSite) -> list[Finding]:
 
 
 def _account(ready: PreparedSite, account: Account) -> list[Finding]:
-    """Findings about the account and the approval. A missing approval is a note, not a failure."""
+    """Findings about the account and the approval. If the approval is missing, the check does not fail."""
     try:
         account.check_place()
         planned, seen = ready.planned(), account.seen()
@@ -151,7 +151,7 @@ def _met(ready: PreparedSite, name: str, missing: bool, seen: Seen) -> Finding:
     if nameless := seen.kinds(NAMELESS):
         return Finding(False, f"{name}: not connected; a client was refused ({nameless}), see above")
     if wrong is None:
-        order = "are the `[[sites]]` of both jobs in the same order? The later site calls the earlier one"
+        order = "are the `[[sites]]` of both jobs in the same order? The later one connects to the earlier"
         job = f"this job is {ready.site.job.hash.hex()[:16]}"
         return Finding(False, f"{name}: listens, but does not connect to this site: {order}; {job}")
     return Finding(False, f"{name}: has not connected to this site; has it been started?")

@@ -30,7 +30,7 @@ STRANGER = "a stranger"  # unknown senders share one label, so that they cannot 
 
 @dataclass(frozen=True)
 class Live:
-    """Facts that only the running process has.
+    """Facts that only the running process knows; the state file does not contain them.
 
     links : for every neighbour, and for the relay, whether it is connected.
     waits : the sites that this site waits for, and for how many seconds it has waited.
@@ -103,7 +103,12 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
     yield one("descriptors", now.descriptors, "Open file descriptors of the process.")
     yield one("descriptors_limit", now.most_descriptors, "Limit of open file descriptors.")
     waits = [({**me, "for": name}, seconds) for name, seconds in now.waits.items()]
-    yield "waiting_seconds", "gauge", "Seconds that this site has waited for a frame of another site.", waits
+    yield (
+        "waiting_seconds",
+        "gauge",
+        "Seconds of waiting for a message of another site.",
+        waits,
+    )
     holds = [({**me, "by": name}, 1.0) for name in status.network.blockers]
     yield "held_up", "gauge", "1 for each site that delays this site, as neighbours report.", holds
     links = [({**me, "to": name}, float(up)) for name, up in now.links.items()]

@@ -36,7 +36,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Status:
-    """The status of a site during or after its job. `released` counts its charged releases of all rounds."""
+    """The status of a site during or after its job. `released` counts its charged messages."""
 
     site: str
     job: str
@@ -177,7 +177,7 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
 
 
 def _completed(db: sqlite3.Connection) -> int:
-    """The number of the last round whose total is on disk."""
+    """The last round that is complete: its total is on disk."""
     rows = db.execute("SELECT key FROM records WHERE key LIKE 'total/%'")
     return max((int(str(key)[6:]) for (key,) in rows), default=0)
 
