@@ -50,15 +50,8 @@ from .noise_check import warn_of_noise
 from .personal import OwnRows, ball_of, joint_vectors, own_model, own_objective
 
 FROM_DATA = "from data"
-_ASKED = (
-    "colluding",
-    "method",
-    "noise",
-    "rounds",
-    "max_rounds",
-    "effort",
-    "whiten",
-)  # parameters that are passed to the planner unchanged
+_ASKED = ("colluding", "method", "noise", "rounds", "max_rounds", "effort", "whiten")
+"""The parameters that are passed to the planner unchanged."""
 _DELTA = 1e-5  # delta of the certificate if a guarantee with delta = 0 was requested
 
 
@@ -288,9 +281,8 @@ class PrivateLinearModel(ChargedEstimator):
         try:
             return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, **options)
         except ValueError as error:
-            if str(error).startswith(
-                "Input X contains"
-            ):  # scikit-learn's own message would recommend other models
+            if str(error).startswith("Input X contains"):
+                # scikit-learn's own message would recommend other models
                 raise DataError(
                     "`X` contains NaN or infinity; `taciturn.data.BoundedEncoder` turns such rows into zeros."
                 ) from None
@@ -333,9 +325,8 @@ def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
     """Warn about clipped and empty rows. The shares of these rows are private, so real private fits do not
     call this function."""
     norms = row_norms(X)
-    empty = (
-        np.zeros(len(norms), dtype=bool) if is_sparse(X) else norms == 0
-    )  # a sparse row may be empty on purpose
+    # a sparse row may be empty on purpose
+    empty = np.zeros(len(norms), dtype=bool) if is_sparse(X) else norms == 0
     empty |= False if keep is None else ~keep
     if (share := float(np.mean(empty))) > 0.1:
         warnings.warn(

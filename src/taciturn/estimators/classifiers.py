@@ -89,9 +89,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = (
-            True  # scikit-learn's checks have few rows, and epsilon is 1: the scores are poor
-        )
+        # scikit-learn's checks have few rows, and epsilon is 1: the scores are poor
+        tags.classifier_tags.poor_score = True
         return tags
 
 

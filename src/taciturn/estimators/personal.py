@@ -96,9 +96,8 @@ def own_model(objective: Objective, rows: OwnRows, joint: Array) -> tuple[Array,
         known, held = rows.some(fold != k), rows.some(fold == k)
         F = joint
         costs[k, 0] = objective(joint, held)[0]
-        for j, strength in enumerate(
-            STRENGTHS, start=1
-        ):  # from strong to weak: each fit starts at the result of the previous one
+        # from the strongest to the weakest: each fit starts at the result of the previous fit
+        for j, strength in enumerate(STRENGTHS, start=1):
             F = lean(objective, known, joint, strength, F)
             costs[k, j] = objective(F, held)[0]
     above = costs - costs[:, [int(np.argmin(costs.mean(axis=0)))]]

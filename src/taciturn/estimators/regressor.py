@@ -88,7 +88,6 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = (
-            True  # scikit-learn's checks have few rows, and epsilon is 1: the scores are poor
-        )
+        # scikit-learn's checks have few rows, and epsilon is 1: the scores are poor
+        tags.regressor_tags.poor_score = True
         return tags

@@ -1,1 +1,1 @@
-"""Planning: from a privacy budget to a method, schedules and noise whose certificate is within the budget."""
+"""Planning: choose a method, schedules and noise so that the certificate is within a privacy budget."""

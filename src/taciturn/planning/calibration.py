@@ -160,7 +160,7 @@ def _near(draft: Draft, factor: Array, delta: float) -> Array:
 
 
 def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: float) -> Array | None:
-    """The smallest factors that are `within` the budget, up to the ratio `_CLOSE`; None if none is within it.
+    """Factors that are `within` the budget, at most `_CLOSE` times the smallest; None if no factor is.
 
     The search assumes that more noise never costs more.
     """
@@ -219,7 +219,7 @@ def _mu_of(epsilon: tuple[float, ...], delta: float) -> Array:
 
 
 def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Array) -> Array:
-    """The factor at which the mu^2 of all rounds add up to the square of `mu`, the budget's mu."""
+    """The factor at which mu^2, added up over all rounds, is the square of the budget `mu`."""
     shape = loss_shape(run.loss)
     move = D / relative
     factor = np.sqrt(run.outputs * np.sum(move**2, axis=-1)) / mu
@@ -231,7 +231,7 @@ def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Ar
 
 
 def _renyi_factors(D: Array, x: Array, relative: Array, epsilon: Array, delta: float, K: int) -> Array:
-    """The factor from Renyi divergences, with the Jacobian's cost included, at the best of some orders."""
+    """The factor by Renyi divergences, at the best of some orders. It includes the Jacobian's cost."""
     q = _COARSE
     move = np.sum((D / relative) ** 2, axis=-1)[..., None]
     bent = np.sum(bounds.jacobian_renyi(q, x[..., None]), axis=-2)

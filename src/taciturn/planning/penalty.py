@@ -116,7 +116,7 @@ def _pays(
 
 
 def _with_moments(run: RunFacts, tables: SumTables) -> RunFacts:
-    """The facts of a run whose first rounds release moments of the rows, to learn whitened coordinates."""
+    """The facts of the same run, if its first rounds release moments of the rows for whitened coordinates."""
     return replace(
         run,
         rounds=run.rounds + tables.rounds,

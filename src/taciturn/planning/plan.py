@@ -28,8 +28,9 @@ P = ParamSpec("P")
 
 
 class Planner(NamedTuple):
-    """A planner: its function `find`, and a text that says `where` the planner is used.
+    """A planner for one kind of method.
 
+    find : the function that makes the plan. where : a text for errors: when this planner is used.
     refused : parameters that would have no effect and are therefore refused, each with the reason.
     """
 

@@ -2,7 +2,7 @@
 
 Penalty perturbation is the paper's method: ADMM in which each site adds noise to its penalty term. A shape
 (`RunShape`) has the choices of a plan except the size of the noise. `calibrated_run` adds the smallest noise
-whose cost is within the budget.
+for which the privacy cost is within the budget.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Proxy rows: public rows in place of the private rows, generated from public facts or given by the user.
 
 Plans are compared on proxy rows, never on the private rows: a choice that depends on the private rows would
-itself be a release about them.
+itself reveal facts about them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEAN = -1.0  # mean of the margins: below 0, so the class +1 is rarer
 
 @dataclass(frozen=True, eq=False)
 class Proxy:
-    """Rows X of norm at most 1, labels y, the true model (`truth`) of the labels, and the rows' origin."""
+    """Rows X of norm at most 1, labels y, the model (`truth`) of the labels, and where the rows come from."""
 
     X: Array
     y: Array

@@ -33,7 +33,7 @@ from .calibration import EpsilonBudget
 from .shapes import RunShape
 
 _DELTA = 1e-5  # the delta of the certificate if the requested delta is 0
-_LEAST, _MOST = 1e-20, 1e100  # the planner computes within floats for an epsilon between these numbers
+_LEAST, _MOST = 1e-20, 1e100  # the planner's numbers neither overflow nor underflow in this range of epsilon
 PENALTY = "penalty"
 """The only method that a request may give by name."""
 _DEFAULTS = {"noise": "'best'", "C": "'auto'", "regularization": "'auto'"}

@@ -26,7 +26,7 @@ class RunShape:
 
     pull : the mean over the sites of kappa(1) = 2 eta(1) V / C, which pulls a site's model to its neighbours.
     growth : the penalty grows by this factor each round: eta(t) = eta(1) growth^(t-1).
-    tilt : noise / penalty is multiplied by this factor each round.
+    tilt : the noise inside the penalty term is multiplied by this factor each round.
     balanced : True if eta_i V_i B_i is the same at every site; False if eta_i is the same at every site.
     """
 
@@ -52,7 +52,7 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlannedNetwork:
-    """The inputs of a plan: samples B_i, degrees V_i, the budget, C, and rho (None: the planner chooses)."""
+    """The inputs of a plan: samples B_i, degrees V_i, the budget, C and rho (None: not given)."""
 
     samples: NDArray[np.int64]
     degrees: NDArray[np.int64]

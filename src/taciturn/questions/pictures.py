@@ -16,7 +16,7 @@ from .estimates import Estimate
 
 _INKS = ("#2f7d77", "#b5542a", "#4a5fa5", "#8a6d1d", "#7a3b73", "#3d3d3d")
 _MARKED = 40  # a curve with more points than this is drawn without markers
-_DASHES = ("-", "--", ":")  # the next line style is used when all colours have been used
+_DASHES = ("-", "--", ":")  # further curves use the same colours with the next line style
 _ACROSS, _WIDE, _HIGH = 4, 280, 220  # a picture has 4 charts in a row, each 280 by 220 pixels
 
 

@@ -226,7 +226,7 @@ def _column(field: Number | Category | Date | Boolean, counts: CellCounts, value
         if used < _NARROW:
             troubles.append(
                 f"`{field.name}`: nine tenths of the cells lie within {100 * used:.2g}% of the range, so a "
-                "model hardly sees their differences; declare a narrower range or `log`, from public knowledge"
+                "model hardly sees their differences; declare a narrower range or `log` from public facts"
             )
     return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles))
 

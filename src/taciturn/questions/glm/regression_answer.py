@@ -213,7 +213,7 @@ class PrivateRegression(PrivateAnswer):
             raise ParameterError(f"`x` must contain one number for each of {len(self.names)} columns.")
         p, T = len(self.names), len(self.periods)
         eta = np.clip(self.estimates.values[p:] + row @ self.estimates.values[:p], -500.0, 30.0)
-        hazard = np.exp(eta) if self.link == CLOGLOG else 1 / (1 + np.exp(-eta))  # minus d log S / d eta
+        hazard = np.exp(eta) if self.link == CLOGLOG else 1 / (1 + np.exp(-eta))  # equal to -d(log S)/d(eta)
         log_free = np.cumsum(-hazard if self.link == CLOGLOG else np.log1p(-hazard))
         slope = np.hstack([-np.outer(np.cumsum(hazard), row), -np.tril(np.tile(hazard, (T, 1)))])
         error = np.sqrt(np.einsum("ij,jk,ik->i", slope, self.estimates.covariance, slope))

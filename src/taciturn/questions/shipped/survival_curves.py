@@ -190,7 +190,7 @@ def _curve(
     low = np.clip(value - np.maximum(above, 0.0) - early, 0.0, 1.0)
     high = np.clip(value - np.minimum(below, 0.0), 0.0, 1.0)
     drowned = at_risk(split) <= 2 * sigma * np.sqrt(2.0 * np.arange(len(times), 0, -1) + 1)
-    lost = np.logical_or.accumulate(drowned)  # no bound from the first interval in which noise may exceed n_j
+    lost = np.logical_or.accumulate(drowned)  # here noise may exceed n_j, so the curve has no lower bound
     low = np.where(lost, 0.0, low)
     high = np.where(lost, np.minimum.accumulate(np.where(lost, 1.0, high)), high)
     low, high = np.minimum.accumulate(np.minimum(low, value)), np.maximum(high, value)
