@@ -239,7 +239,7 @@ def _method(given: dict[str, Any]) -> Method:
 
 
 def _noise(given: dict[str, Any], rate: str, std: str) -> NormNoise | GaussianNoise | None:
-    """The noise with the given rate or standard deviation; None if neither was given."""
+    """The noise with the given rate or standard deviation; None without both options."""
     from ..privacy.noise import GaussianNoise, NormNoise
 
     if rate in given:

@@ -1,4 +1,4 @@
-"""`taciturn plan`: choose a method, rounds and noise whose certificate stays within a budget."""
+"""`taciturn plan`: choose a method, rounds and noise within a privacy budget, and show their certificate."""
 
 from __future__ import annotations
 

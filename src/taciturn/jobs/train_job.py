@@ -63,7 +63,7 @@ class TrainedJob:
 
 @dataclass(frozen=True)
 class ReadyJob:
-    """A job whose files have been checked, before anything is spent."""
+    """A job after all checks of its files; `train` runs it. Nothing is spent yet."""
 
     job: TrainingJob
     rows: TrainingRows

@@ -21,18 +21,18 @@ STEPS = ("one step", "step by round", "step by site")
 RATIOS = ("1", "1.02", "1.05", "1.1", "1.2")
 NEAR = 0.03  # a run has converged if ||f - optimum|| / ||optimum|| is below this number
 FLAT = 0.02  # a run is flat if its last fifth closes less than this share of the gap to the optimal loss
-VISIBLE = 1e-6  # smaller contractions are hidden by the error of the solver, whose tolerance is 1e-7
+VISIBLE = 1e-6  # the error of the solver (at most 1e-7) hides smaller contractions
 
 
 def claims_of_fig1a(drawn: FigureResult) -> list[Claim]:
-    """The claims about runs whose sites have different penalties, with three kinds of dual step."""
+    """The claims about runs with a different penalty at each site, and with three kinds of dual step."""
     form = quadratic_form_of_the_proof()
     proof = claim("theorem1-proof", [form >= 0], {"quadratic_form": form})
     return [_converges(drawn), _weakly_regularised(drawn), _unequal_steps(drawn), proof]
 
 
 def claims_of_fig1b(drawn: FigureResult) -> list[Claim]:
-    """The claims about runs whose sites have the same growing penalty, and about the rate of Theorem 2."""
+    """The claims about runs with one growing penalty for all sites, and about the rate of Theorem 2."""
     rounds = [one for outcome in drawn.outcomes for one in _rounds(outcome)]
     return [_slower(drawn), _stalls(drawn), _contracts(rounds), _rate_falls(drawn), _printed(rounds)]
 
@@ -176,7 +176,7 @@ def contractions(outcome: CurveResult) -> Array:
 
 
 def _root(laplacian: Array) -> Array:
-    """The symmetric square root of a graph Laplacian, whose smallest eigenvalue is set to exactly 0."""
+    """The symmetric square root of a graph Laplacian. Its smallest eigenvalue is set to exactly 0."""
     values, vectors = np.linalg.eigh(laplacian)
     values[0] = 0.0
     return np.asarray(vectors @ np.diag(np.sqrt(values)) @ vectors.T)

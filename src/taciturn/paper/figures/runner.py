@@ -129,7 +129,7 @@ class DrawnFigure(ABC):
 
     @abstractmethod
     def records(self) -> Iterator[tuple[Any, ...]]:
-        """The rows of the CSV file, whose header is `columns`."""
+        """The rows of the CSV file below its header, `columns`."""
 
     @abstractmethod
     def summaries(self) -> list[dict[str, Any]]:

@@ -124,7 +124,7 @@ class FigureRun(FigureTable):
 
 
 class BudgetNoise(FigureTable):
-    """Norm noise whose first rate is the largest rate within the budget (epsilon, the delta of the run)."""
+    """Norm noise. The first rate is the largest rate within the budget (epsilon, the delta of the run)."""
 
     kind: Literal["budget"]
     epsilon: Positive
