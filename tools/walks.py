@@ -178,7 +178,7 @@ WALKS = {
             "methods/admm/node.py: Node.primal",
             "methods/admm/updates.py: linear_term",
             "objective/solver/many.py: ManySites.minimise",
-            "privacy/ledger/memory.py: MemoryLedger._store",
+            "privacy/ledger/memory.py: MemoryLedger.charge_round",
             "methods/run.py: Recorder.record",
         ),
     ),
