@@ -105,7 +105,7 @@ def read_request(path: Path) -> Request:
     names, key = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME), asked.public_key()
     if len(names) != 1 or not re.fullmatch(NAME, str(names[0].value)):
         raise SiteError(
-            f"{path}: must state exactly one name, and it must be a valid name of a site; got {names!r}."
+            f"{path}: must state exactly one name, which is valid as the name of a site; got {names!r}."
         )
     if not isinstance(key, Ed25519PublicKey):
         raise SiteError(f"{path}: must contain an Ed25519 key, which signs the messages.")

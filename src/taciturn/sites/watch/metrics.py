@@ -103,12 +103,7 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
     yield one("descriptors", now.descriptors, "Open file descriptors of the process.")
     yield one("descriptors_limit", now.most_descriptors, "Limit of open file descriptors.")
     waits = [({**me, "for": name}, seconds) for name, seconds in now.waits.items()]
-    yield (
-        "waiting_seconds",
-        "gauge",
-        "Seconds of waiting for a message of another site.",
-        waits,
-    )
+    yield "waiting_seconds", "gauge", "Seconds of waiting for a message of another site.", waits
     holds = [({**me, "by": name}, 1.0) for name in status.network.blockers]
     yield "held_up", "gauge", "1 for each site that delays this site, as neighbours report.", holds
     links = [({**me, "to": name}, float(up)) for name, up in now.links.items()]
