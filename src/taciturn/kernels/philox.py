@@ -3,9 +3,8 @@
 Philox4x32-10 [Salmon et al., SC 2011] turns a key and a counter of four 32-bit words into four random words.
 The first word of the counter increases with every block of four random words. The others are the round, the
 site, and a number for the repeat and the purpose. So the random numbers of a vector do not depend on other
-vectors. Two random
-words make a uniform number of 53 bits. Normal numbers come from Marsaglia's polar method. A Gamma(d) number,
-for a whole number d, is the sum of d exponential numbers.
+vectors. Two random words make a uniform number of 53 bits. Normal numbers come from Marsaglia's polar method.
+A Gamma(d) number, for a whole number d, is the sum of d exponential numbers.
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ class OwnMethod(ABC):
     def message(self, rows: Any, own: Array, heard: Array, t: int, generator: np.random.Generator) -> Array:
         """The noisy message of a site in round t: a vector of d numbers, which becomes the site's model.
 
-        rows : the site's objective. `rows.value(F)` and `rows.gradient(F)` evaluate it at k models F, (k, d);
-            `rows.samples` is the number of rows.
+        rows : the site's objective: `rows.value(F)`, `rows.gradient(F)` at models F, (k, d); `rows.samples`.
         own : the vector that the site sent last; zeros before round 1.
         heard : the mean of the vectors that the site's neighbours sent last.
         generator : the source of all noise; it is secret in a real run, and seeded in a simulation.
@@ -90,7 +89,7 @@ class OwnNode:
         return sent
 
     def charges(self, t: int) -> RoundCharges:
-        """One release by each site. `StatedCost`, in the facts of the run, is the cost of a release."""
+        """One release by each site; its cost is the `StatedCost` in the facts of the run."""
         return _charges(self.sites, t)
 
     def after(self, state: OwnState, message: Array, heard: Array) -> OwnState:

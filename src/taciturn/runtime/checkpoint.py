@@ -42,7 +42,7 @@ class Checkpoint:
 
     @classmethod
     def at(cls, folder: str | PathLike[str], every: int) -> Checkpoint:
-        """Checkpoints every `every` rounds, a multiple of 10, because the solver restarts every 10 rounds."""
+        """Checkpoints after every `every` rounds, a multiple of 10: the solver restarts every 10 rounds."""
         if checks.whole("every", every, least=10) % 10:
             raise ParameterError(f"`every` must be a multiple of 10; got {every}.")
         return cls(Path(folder).absolute(), every)
@@ -105,7 +105,7 @@ class Checkpoint:
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def finish(self, t: int, fingerprint: str, recorder: Recorder) -> None:
-        """Write the record of rounds 1..t, make round t the newest checkpoint, and delete other rounds."""
+        """Write the record of rounds 1..t, make round t the newest checkpoint, and delete older files."""
         history = {} if recorder.history is None else {"history": np.stack(recorder.history[:t])}
         record = {"loss": recorder.loss, "accuracy": recorder.accuracy, "gap": recorder.consensus_gap}
         _write_npz(self._record(t), {**record, **history})

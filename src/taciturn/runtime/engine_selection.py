@@ -6,8 +6,8 @@
 T is the number of rounds, n the number of sites that the general solver solves, s the number of small sites
 (which compiled code solves) times repeats, and entries = rows x features x repeats of all sites. Shards are
 processes of a Ray cluster. Work in Python holds the interpreter's lock, so processes make it faster, but
-threads do not.
-`docs/scale.md` says how the constants were measured, and `python -m benchmarks.scale` measures them again.
+threads do not. `docs/scale.md` says how the constants were measured, and `python -m benchmarks.scale`
+measures them again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real runs in one process, whose noise is secret and cannot be seeded; and runs that share one ledger."""
+"""Real runs in one process: their noise is secret and cannot be seeded. Several runs may share one ledger."""
 
 from __future__ import annotations
 

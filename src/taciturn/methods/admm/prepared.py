@@ -23,19 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PreparedADMM(SitesMethod):
-    """One run of ADMM or of one of its private variants.
-
-    tables : the schedules and noise scales, with one row for each of `network.sites`.
-    method : the method and its settings as text.   begin : the start vectors, "zeros" or "random".
-    tol : the tolerance of the solver.   refresh : the rounds between new preconditioners.
-    """
+    """One run of ADMM or of one of its private variants."""
 
     network: Network
-    tables: Tables
-    tol: float
-    method: str
-    begin: str = "zeros"
-    refresh: int = 10
+    tables: Tables  # one row for each of `network.sites`
+    tol: float  # the tolerance of the solver
+    method: str  # the method and its settings, as text
+    begin: str = "zeros"  # the start vectors: "zeros" or "random"
+    refresh: int = 10  # the rounds between two preconditioners of the solver
     resumable = True
     solves = True
 

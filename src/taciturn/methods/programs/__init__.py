@@ -1,1 +1,1 @@
-"""Programs: what every site computes in the same way from public totals. Nothing here is private."""
+"""Programs: the sums over all records that a run asks for, and what every site computes from the totals."""

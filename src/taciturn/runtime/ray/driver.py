@@ -1,8 +1,8 @@
 """The driver of a run on a cluster. Each worker process computes a shard, which is a group of sites.
 
 In each round the driver calls every shard once, charges the ledger, and passes references to messages between
-shards. The vectors go from shard to shard through Ray, not through the driver. It receives only losses, sums
-and the models that it records. A call contains the mean model of the last round, and returns the distances of
+shards. The vectors go from shard to shard, not through the driver. The driver receives only losses, sums and
+the models that it records. A call contains the mean model of the last round, and returns the distances of
 the shard's models from this mean.
 """
 

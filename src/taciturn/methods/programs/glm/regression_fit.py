@@ -5,11 +5,10 @@
                 the terms: sampling; noise of the score; noise E of H, which moves the estimate by H^-1 E D
                 `_bends` adds a term for the effect of the link's curvature on a few long rows
 
-H is the Hessian and V the meat. The mean point u is the model f0 + W u. v_s is the variance of the noise in
-s, and std_h the standard deviation of the noise in H. Noise e in the score moves the estimate by exactly
-H^-1 e, however noisy H is. `RegressionFit.reason` says when intervals are refused: for example, if noise
-hides the smallest eigenvalue of H, or if D is so long that the curvature of the link would move the estimate
-by more than a standard error.
+H is the Hessian and V the meat; f0 + W u is the mean point; v_s and std_h^2 are the variances of the noise in
+s and in H. Given H, noise e in s moves the estimate by exactly H^-1 e, however noisy H is. Intervals are
+refused if, for example, noise hides the smallest eigenvalue of H, or if D is so long that the curvature of
+the link would move the estimate by more than a standard error.
 """
 
 from __future__ import annotations
@@ -37,11 +36,9 @@ _MOST_SPREAD = 1.3  # the largest ratio of variance and mean of counts that a Po
 class RegressionFit:
     """The model f, and the covariance of its error in two parts: from sampling and from noise.
 
-    reason : why intervals would not be valid; "" if they are valid.
-    shortfall : the factor by which n mu (units times privacy budget) is too small for valid intervals. It is
-        at most 1 if n mu suffices, 0 if a larger n mu would not remove the `reason`, and infinite if it is
-        not known how much suffices.
-    weakest : the direction in which f is least certain.
+    shortfall : the factor by which n mu (units times budget) is too small for valid intervals: at most 1 if n
+        mu suffices, 0 if a larger n mu would not help, infinite if it is not known how much would.
+    weakest : the direction in which f is least certain.   reason : why intervals would not be valid, or "".
     counted : the share of records that are complete, and its standard error.
     """
 
