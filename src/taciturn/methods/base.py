@@ -32,7 +32,7 @@ Audience = Literal["neighbours", "everybody"]
 
 
 class AnyProblem(Protocol):
-    """The rows and the objective of all sites, such as a `Problem`, `SoftmaxProblem` or `SourcedProblem`.
+    """The rows and the objective of all sites, such as a `Problem` or `SourcedProblem`.
 
     Only the result of `site`, the rows and the objective of one site, is private.
     """
@@ -263,10 +263,7 @@ class PreparedMethod(ABC):
         return {}
 
     def coordinates(self, node: Any, state: Any) -> Array | None:
-        """(repeats, d, d): the matrix V of each repeat, if the run replaces every row x by V'x; else None.
-
-        If the norm of V'x is larger than 1, the run scales V'x to norm 1.
-        """
+        """(repeats, d, d): V, if the run replaces a row x by V'x, scaled to norm 1 if longer; else None."""
         return None
 
     def site_facts(self) -> list[SiteFacts]:
@@ -300,23 +297,17 @@ Links = tuple[tuple[int, ...], ...]
 
 
 class SitesMethod(PreparedMethod):
-    """A prepared method for a run in which every site has its own process; `network` describes one site.
-
-    An attempt is a part of such a run with fixed member sites.
-    """
+    """A prepared method for a run in which every site has its own process; `network` describes one site."""
 
     padded: bool = False
     """Whether random pads hide the messages. Each pad is used for one message; its key is only in memory."""
 
     @abstractmethod
     def at_site(self, rows: Any, samples: Sequence[int], links: Links, seed: int | None) -> Any:
-        """The site of this process, for all attempts. `samples` : the number of rows of every site."""
+        """The site of this process. `samples` : the number of rows of every site."""
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """The facts and charges of a site that sent the messages of these rounds and no others.
-
-        A round that is listed twice is charged twice.
-        """
+        """The facts and charges of a site that sent its messages of these rounds, some perhaps twice."""
         return replace(run, rounds=len(rounds)), self._renumbered(rounds)
 
     def _renumbered(self, rounds: Sequence[int], after: int = 0) -> list[Charge]:

@@ -1,7 +1,4 @@
-"""The settings of a method in a job, which several sites agree to run. The prepared run follows from them.
-
-The sites share one file, job.toml. Each site also has its own file, site.toml, with its own settings.
-"""
+"""The settings of a method in a job: all sites of the job share job.toml, and each has its own site.toml."""
 
 from __future__ import annotations
 
@@ -137,10 +134,7 @@ class PenaltySettings(JobSettings):
 
 @dataclass(frozen=True, eq=False)
 class MaskedSettings(JobSettings):
-    """A program of masked sums: each sum is over all sites, and masks hide what a single site adds.
-
-    All numbers of the run follow from job.toml.
-    """
+    """A program of masked sums over all sites. All numbers of the run follow from job.toml."""
 
     prepared: PreparedSums
     keys = ("epsilon",)

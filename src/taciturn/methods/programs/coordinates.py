@@ -39,8 +39,7 @@ class Strength:
     """The signal strength of a run, in public numbers.
 
     units, mu : n, the number of records or persons, and mu of the whole run.
-    noises : N / h for N sites, h of them honest: the variance of the noise in a sum, divided by the variance
-        of a trusted centre's noise.
+    noises : N / h for N sites, h of them honest: the noise variance / that of a trusted centre.
     """
 
     units: int
@@ -70,10 +69,7 @@ class Strength:
         )
 
     def kappa(self, K: float) -> float:
-        """The smallest bound on a row's length, in units of sqrt K, that keeps the bias well below the noise.
-
-        It is within the range `KAPPA`.
-        """
+        """The smallest bound on a row's length, in units of sqrt K, with a bias well below the noise."""
         least, most = KAPPA
         return min(max(math.sqrt(_BIAS * self.units * self.mu * self.mu / (self.noises * K)), least), most)
 

@@ -1,7 +1,6 @@
 """MaskedDescent: gradient descent on noisy sums over all sites. Masks hide what each site adds to a sum.
 
-All numbers of a run are computed before anything is sent. The descent itself is in `descent.py` and, for
-whitened coordinates (in which rows vary equally in every direction), in `whitened.py`.
+The descent is in `descent.py` or, in coordinates in which rows vary equally (whitened), in `whitened.py`.
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ class MaskedDescent:
         rows and needs half the noise. For several classes, weights on the records have the same effect.
     connectivity : the least number of partners with which each site shares a mask. By default every pair of
         sites shares a mask in a network of up to 128 sites; in a larger network it is colluding + 1.
-    share : the share of the squared budget mu^2 (mu-GDP) for the moments of the rows; by default a fixed
-        rule sets it.
+    share : the share of the squared budget mu^2 (mu-GDP) for the moments; by default a fixed rule sets it.
     whiten : learn whitened coordinates from the moments and descend in them (True), or descend in the
         rows' own coordinates (False). By default `whitens` chooses from public numbers.
 

@@ -140,10 +140,7 @@ class SumsSite:
 
 @dataclass(frozen=True, eq=False)
 class SumsAttempt:
-    """One site in one attempt. Its messages are little-endian whole numbers mod 2^64.
-
-    scale : n / n', the factor for sums from which some sites are missing.
-    """
+    """One site in one attempt. Its messages are little-endian whole numbers mod 2^64. `scale` : n / n'."""
 
     site: SumsSite
     tables: SumTables
