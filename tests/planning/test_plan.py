@@ -214,7 +214,7 @@ def test_the_proxy_may_be_a_schema_or_rows() -> None:
     assert quick(dimension=5, proxy=(proxy.X, proxy.y)).to_dict()["proxy"] == "given by the user"
     with pytest.raises(DataError, match="norm at most 1"):
         quick(dimension=5, proxy=(3 * proxy.X, proxy.y))
-    with pytest.raises(DataError, match="X of 6 columns"):
+    with pytest.raises(DataError, match="X with 6 columns"):
         quick(dimension=6, proxy=(proxy.X, proxy.y))
 
 

@@ -252,7 +252,7 @@ def test_a_plan_predicts_the_standard_errors_from_public_numbers() -> None:
             model.plan(4000, **settings)
     with pytest.raises(ParameterError, match="Nothing was spent"):
         model.plan(50)
-    with pytest.raises(ParameterError, match="`plan` must be given keywords, or one regression"):
+    with pytest.raises(ParameterError, match="`plan` must be given keyword arguments, or one regression"):
         tt.plan(3, records=4000)
 
 

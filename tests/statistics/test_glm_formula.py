@@ -151,7 +151,7 @@ def test_a_job_asks_for_the_same_with_the_same_keys() -> None:
         ("died ~ age + age**2", "must not contain powers"),
         ("died ~ age + died", "on both sides"),
         ("died ~ np.log(age)", "must be made of columns"),
-        ("died ~ age + site", "give `fit` the `site` of every row"),
+        ("died ~ age + site", "`site` must be given to `fit`"),
     ],
 )
 def test_formulas_that_would_mislead_are_refused_before_anything_is_spent(formula, match):

@@ -141,8 +141,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     max_rounds : the largest number of rounds that the planner may choose; do not give `rounds` as well.
     method : "penalty" for the paper's penalty perturbation; or a private method of your own, together with
         `rounds`. A method that costs more than epsilon is refused.
-    effort : with "full", the default, the planner first tests plans on synthetic rows, for some seconds; with
-        "quick" it does not. With `colluding` or `method` there is nothing to test, and `effort` is refused.
+    effort : for the paper's method. With "full", the default, the planner first tests plans on synthetic
+        rows, for some seconds; with "quick" it does not. Refused with `colluding` or a method of your own.
     whiten : True first learns better coordinates (whitening) from noisy moments of the rows; False does not.
         By default the fit whitens if public numbers suggest that this helps. With the paper's method, a
         whitened model shortens long rows before it predicts (`whitening_`).

@@ -72,7 +72,7 @@ def plan_penalty(request: PlanRequest) -> Plan:
         epsilon, delta = min(network.budget.epsilon), network.budget.delta
         raise ParameterError(
             f"`epsilon` = {format_given(epsilon)} at delta = {format_given(delta)} is out of reach: no "
-            f"penalty and noise protect the smallest site, with its {network.samples.min()} rows, enough. "
+            f"penalty and noise protect the {network.samples.min()} rows of the smallest site well enough. "
             "Raise `epsilon`, or give each site more rows."
         )
     baseline = trials.baseline() if trials and request.baseline is not False else None

@@ -123,7 +123,9 @@ def _or_of_a_model(function: Callable[P, Plan]) -> _PlanCall[P]:
         if not args:
             return function(**kwargs)  # type: ignore[call-arg]
         if len(args) > 1 or not hasattr(args[0], "plan"):
-            raise ParameterError("`plan` must be given keywords, or one regression model (tt.PrivateGLM).")
+            raise ParameterError(
+                "`plan` must be given keyword arguments, or one regression model (tt.PrivateGLM)."
+            )
         return args[0].plan(**kwargs)
 
     return cast("_PlanCall[P]", plan)

@@ -82,7 +82,7 @@ def read_proxy(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
     except (TypeError, ValueError):
         raise DataError("`proxy` must be (X, y) with numbers; labels are -1 and +1.") from None
     if labels.ndim != 1 or features.ndim != 2 or features.shape != (len(labels), d):
-        raise DataError(f"`proxy` must be (X, y) with X of {d} columns, one row per label.")
+        raise DataError(f"`proxy` must be (X, y): X with {d} columns, and a label in y for each row of X.")
     if len(labels) < 10:
         raise DataError(f"`proxy` must have at least 10 rows; got {len(labels)}.")
     if np.linalg.norm(features, axis=1).max() > 1 + 1e-9:

@@ -117,5 +117,5 @@ def _joins(method: Any) -> bool:
 
 
 def released_as(tables: SumTables, result: Array) -> Released:
-    """The released numbers, whose digest the certificate states."""
+    """The released numbers, in the form for which the certificate states a digest."""
     return Released.of("counts" if tables.program.loss.counting else "totals", result)

@@ -3,7 +3,7 @@
 The package formulaic parses the text. A term is a product of factors, and a factor is the name of a column,
 C(name), or `site`. No part of the text is evaluated, so a formula from another party's job cannot run code.
 Categories and ranges come from the schema alone. The first value of a category, and the first site, is the
-reference level.
+reference level, which gets no column.
 """
 
 from __future__ import annotations
@@ -217,13 +217,13 @@ def _parts(name: str, known: Mapping[str, Field], sites: Sequence[str], text: st
     if name == SITE and SITE not in known:
         if len(sites) < 2:
             raise ParameterError(
-                "`formula` names `site`: give `fit` the `site` of every row, from two sites or more."
+                "`site` must be given to `fit`, with two or more sites: `formula` has the term `site`."
             )
         return [FormulaPart(f"site[{one}]", 0.0, 1.0, SITE, k) for k, one in enumerate(sites) if k]
     field = _known(name, known, text)
     if isinstance(field, Category):
         if len(field.values) < 2:
-            raise ParameterError(f"`formula` must not name {name!r}, a category with one value.")
+            raise ParameterError(f"`formula` must not name {name!r}: this category has only one value.")
         return [FormulaPart(f"{name}[{one}]", 0.0, 1.0, name, k) for k, one in enumerate(field.values) if k]
     low, high = _range(field)
     return [FormulaPart(name, low, high, name)]
@@ -264,5 +264,5 @@ def _outcome_range(field: Field, family: str) -> tuple[float, float]:
             )
         return 0.0, 1.0
     if not isinstance(field, Number):
-        raise ParameterError(f"`formula` must have a number as its outcome; {field.name!r} is not one.")
+        raise ParameterError(f"`formula` must have a number as its outcome; {field.name!r} has another type.")
     return field.low, field.high

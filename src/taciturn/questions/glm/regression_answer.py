@@ -57,7 +57,7 @@ class PrivateRegression(PrivateAnswer):
     reason : why the intervals would not be valid; "" if they are valid.
     shortfall : the factor by which (number of units) x mu is too small for valid intervals; mu, the parameter
         of Gaussian differential privacy, grows with the budget.
-    weakest : the column whose coefficient is least certain.
+    weakest : the column with the least certain coefficient.
     of : the name of the units, "records" or "persons".
     """
 

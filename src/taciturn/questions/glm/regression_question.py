@@ -55,7 +55,9 @@ class Design:
         if self.link:
             checks.choice("link", self.link, LINKS)
             if self.family != "hazard":
-                raise ParameterError(f"`link` must be left out for the family {self.family}.")
+                raise ParameterError(
+                    f"`link` must be left out for the family {self.family}; got {self.link!r}."
+                )
         if self.persons and self.family == "hazard":
             raise ParameterError(
                 "`person` must be left out for a hazard regression, which takes one row for each person and "
@@ -78,7 +80,7 @@ class Design:
                     f"got ({low:g}, {high:g})."
                 )
         if self.family == "poisson" and self.outcome[0] != 0:
-            raise ParameterError("`outcome` of a Poisson regression must begin at 0.")
+            raise ParameterError(f"`outcome` must begin at 0 for the family poisson; got {self.outcome}.")
         if (self.family == "hazard") != bool(self.periods):
             raise ParameterError("`periods` must be given for the family 'hazard', and for no other family.")
         if any(b <= a for a, b in zip((0.0, *self.periods), self.periods, strict=False)):
@@ -141,7 +143,7 @@ class Design:
 
 
 class RegressionQuestion(Question):
-    """A question whose answer is a regression."""
+    """The base class of questions that a regression answers."""
 
     @abstractmethod
     def design(self, public: PublicTable) -> Design:
@@ -190,7 +192,7 @@ class RegressionQuestion(Question):
 
 
 class GivenRegression(RegressionQuestion):
-    """A regression on one array in this process, which contains the columns followed by the outcome."""
+    """A regression on an array in this process. The array has the columns, followed by the outcome."""
 
     given: Any
 

@@ -29,7 +29,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 class ColumnDescription:
     """The description of one column, estimated from noisy counts.
 
-    readable : the share of units whose value is present, readable and declared in the schema.
+    readable : the share of units with a value that can be read and that the schema declares.
     shares : the share of each category, or of each bin of the histogram, among all units.
     edges : the edges of the bins; for a date, the ordinals of days (`datetime.date.fromordinal`).
     mean, sd, quantiles : statistics of the readable values, clipped to the public range; None for categories.

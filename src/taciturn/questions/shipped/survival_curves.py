@@ -6,8 +6,8 @@
 A unit is a record, or a person. Confidence bands come from simulations, which draw samples from the noisy
 counts (with negative counts set to 0) and add noise with the public standard deviation. A censored unit may
 have left at the start of its interval; so lower bands also allow for n_k - c_k in place of n_k. The log-rank
-test simulates samples and noise under the hypothesis that all groups have the same hazards: the hazards of
-all units together.
+test simulates samples and noise under its hypothesis of equal hazards: each group has the hazards of all
+units together.
 """
 
 from __future__ import annotations
