@@ -307,7 +307,7 @@ class SitesMethod(PreparedMethod):
         """The site of this process. `samples` : the number of rows of every site."""
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """The facts and charges of a site that sent its messages of these rounds, some perhaps twice."""
+        """The facts and charges of a site that sent these rounds; a round listed twice is charged twice."""
         return replace(run, rounds=len(rounds)), self._renumbered(rounds)
 
     def _renumbered(self, rounds: Sequence[int], after: int = 0) -> list[Charge]:
