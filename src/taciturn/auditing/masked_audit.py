@@ -1,9 +1,9 @@
 """An audit of masked sums: uneven sites, and colluding sites that see all messages before they send theirs.
 
-The last sites collude with the observer. They know the masks that they share with honest sites, wait for the
-honest messages of each round and compute the sum of the honest sites. Then they choose their own messages so
-that the total has the value they want: they keep the descent where the record has the largest effect. The
-real node computes every honest message, with its share, grid, noise, masks and charge.
+The last sites in the list collude with the observer. They know the masks that they share with honest sites,
+wait for the honest messages of each round and compute the sum of the honest sites. Then they choose their own
+messages so that the total has the value they want: they keep the descent where the record has the largest
+effect. The real node computes every honest message, with its share, grid, noise, masks and charge.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ class RegressionCase(SumsCase):
     records then have the largest norm b of a row, residuals +1 and -1 at the clipping bound, and an angle
     with this cosine, c. Replacing one record by the other moves the sums:
 
-        score      moves by b sqrt(2 + 2c), certified: 2 b sqrt(1.12); it moves most at c = 1
-        matrices   move by sqrt(2 - 2c^2), certified: sqrt 2; they move most at c = 0
+        score      moves by b sqrt(2 + 2c), most at c = 1; the certified bound is 2 b sqrt(1.12)
+        matrices   move by sqrt(2 - 2c^2), most at c = 0; the certified bound is sqrt 2
 
     No pair of records is the worst for score and matrices alike. The largest mu for any c is 0.85 of the
     certified mu.

@@ -11,6 +11,7 @@ from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.methods.base import Network
 from taciturn.methods.sums.attempt import SumsSite, certified_run
 from taciturn.methods.sums.prepared import PreparedSums
+from taciturn.privacy.certificate import assumptions
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.certificate.released import Released
 from taciturn.privacy.collusion import masked_mu
@@ -83,6 +84,15 @@ def test_the_statement_says_which_attempts_there_were_and_whose_noise_counts():
     assert "relies on the noise of the 4 sites" not in said
     whole = certificate(replace(planned(site().tables), where="network", simulated=False)).statement()
     assert "relies on the noise of the 4 sites" in whole and "attempt" not in whole
+
+
+def test_the_conditions_of_a_program_bound_contributions_and_not_rows():
+    said = " ".join(assumptions.conditions(certificate(lived())))
+    assert (
+        "The contribution of each record to a sum was clipped to a norm that was fixed before the run."
+        in said
+    )
+    assert "Every row had norm" not in said and "An invalid row" not in said and "first model" not in said
 
 
 def test_a_certificate_that_omits_a_dropout_is_rejected():

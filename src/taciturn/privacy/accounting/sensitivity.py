@@ -1,7 +1,7 @@
 """Sensitivity S of a masked sum to one replaced unit, and the float error gamma of a site's share.
 
-A unit is a record, or a person whose rows have weights that add up to at most 1. Every sum is a mean over n
-units, except for counts, which are sums. Every row has ||x|| <= X.
+A unit is a record, or a person: the weights of a person's rows add up to at most 1. Counts are sums; every
+other sum is a mean over n units. Every row has ||x|| <= X. x~ = W'x is a whitened row (docs/privacy.md, 16).
 
     second moments      S = sqrt 2 X^2 / n                  upper triangle, off-diagonal entries times sqrt 2
     means and squares   S = sqrt(2 X^2 + 2 X^4 + 1/2) / n   for X^2 >= 1/2, else 2 X / n

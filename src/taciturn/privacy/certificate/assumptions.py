@@ -158,13 +158,14 @@ def conditions(claims: Claims) -> list[str]:
     solved, places = not run.masked and run.stated is None, count(run.sites_per_person, "site")
     who = f"knows {KNOWN[run.unit]}. The attacker sees {seen(run)}, and {observer(run)}"
     fixed = ["every schedule"] * (not run.masked) + ["the plan of every sum"] * bool(run.sums)
+    fixed += [f"the first model f(0) ({run.start})"] * (not run.loss.counting and not run.loss.programmed)
     first: dict[str, object] = {
         _NEIGHBOURS[run.unit].format(places): True,
         _HELD.get(run.where, ""): run.where in _HELD,
         f"The attacker {who}.": True,
         f"""These facts are public: the number of {run.unit}s and the number of neighbours of every site, the
-            number of sites, rounds and dimensions, {", ".join(fixed)}, the first model f(0) ({run.start}),
-            the bounds on the data, and how the data were processed.""": True,
+            number of sites, rounds and dimensions, {", ".join(fixed)}, the bounds on the data, and how the
+            data were processed.""": True,
     }
     last: dict[str, object] = {
         "One round costs what the author of the method states, whatever the sites sent before.": run.stated,
@@ -181,18 +182,23 @@ def conditions(claims: Claims) -> list[str]:
 
 def _rows(run: RunFacts) -> list[str]:
     counting, person, tables = run.loss.counting, run.unit == "person", count(run.dimension, "table")
-    invalid = "counted in a separate cell" if counting else "replaced by zeros"
+    invalid = "An invalid row was counted in a separate cell" if counting else "An invalid row became zeros"
+    if run.loss.programmed:
+        invalid = "A record added zeros to a sum if its contribution could not be computed"
     rows = run.rows_per_person
     most = "any number of rows" if rows is None else f"at most {count(rows, 'row')}"
     texts: dict[str, object] = {
-        f"""The number of records of each site was fixed before the run. An invalid row was {invalid}, not
-            dropped. No record was resampled or duplicated.""": not person,
+        f"""The number of records of each site was fixed before the run. {invalid}; it was not dropped. No
+            record was resampled or duplicated.""": not person,
         f"""The number of persons, {run.persons} in all, was fixed before the run. A person could have {most}.
             The rows of a person were weighted so that together they count at most as one row.""": person,
         """Each row was assigned to its person, and the assignment did not depend on the rows of other
             persons.""": person,
         f"Every row counted in one cell of each table ({tables}). The list of cells is public.": counting,
-        f"Every row had norm at most {run.data_norm:g}. Public bounds ensure this.": not counting,
+        f"""The contribution of each {run.unit} to a sum was clipped to a norm that was fixed before the
+            run.""": run.loss.programmed,
+        f"Every row had norm at most {run.data_norm:g}. Public bounds ensure this.": not counting
+        and not run.loss.programmed,
     }
     return _said(texts)
 

@@ -1,7 +1,4 @@
-"""Claims: the numbers that follow from the facts and charges of a run, site by site and round by round.
-
-A charge records one release of one site in one round.
-"""
+"""Claims: the numbers that follow from the facts of a run and from its charges (one per site and round)."""
 
 from __future__ import annotations
 
@@ -49,7 +46,6 @@ class Claims:
     """The worst site's (epsilon, delta), and all facts from which epsilon is computed (see `Certificate`).
 
     against : for masked sums, epsilon for each number c = 0 .. N-1 of colluding sites; otherwise empty.
-    head : the last row of the ledger, if the charges come from a ledger on disk.
     """
 
     run: RunFacts

@@ -36,7 +36,7 @@ def observer(run: RunFacts) -> str:
 
 
 def home(run: RunFacts) -> str:
-    """The site, or the sites, that hold the record or person whom the guarantee protects, in words."""
+    """The site that holds the target record, or the sites that hold the target person's records, in words."""
     if run.unit == "record":
         return "the site that holds the target record"
     one = run.sites_per_person == 1

@@ -25,7 +25,7 @@ from . import chain
 from .chain import Head, ledger_errors
 from .memory import Book, Ledger, MemoryLedger, SiteBudgets, check_charge, checked_budgets, checked_sites
 
-_FULL = 2  # PRAGMA synchronous
+_FULL = 2  # the value of PRAGMA synchronous from which on a commit survives a power cut
 
 
 class SqliteLedger(Book):

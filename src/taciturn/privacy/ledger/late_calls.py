@@ -3,9 +3,9 @@
 A thread or an asyncio task that was alive when the block ended may still run a call that was submitted inside
 the block, and nothing records when a call was submitted. So this thread or task counts as late. Threads,
 tasks and processes that a late worker starts are late too. So are workers that join the pool of a late worker
-afterwards, because they read the queue of this pool. If the main thread, or a task, ended the block, then the
-main thread or this task is not late, nor is code in a context that was copied from it after the block ended.
-Any other thread that ended the block is late itself.
+afterwards, because they read the queue of this pool. The code that ended the block is not late if it runs in
+the main thread or in a task. Then code in a copy of its context is not late either, if the copy was made
+after the end of the block. Any other thread that ended the block is late itself.
 """
 
 from __future__ import annotations
