@@ -126,7 +126,7 @@ def moments_case(mu: float = 1.65, delta: float = 0.2) -> Case:
 
 
 def _gaussian(releases: int, shift: float) -> GaussianNoise:
-    """Noise of such a size that the releases together move by `shift` standard deviations of it."""
+    """Gaussian noise that the releases together move by `shift` of its standard deviations."""
     return GaussianNoise(std=_D * math.sqrt(releases) / shift)
 
 

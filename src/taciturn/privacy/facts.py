@@ -68,8 +68,8 @@ class RunFacts:
         them. Only masked sums depend on it.
     connectivity : how many sites must be removed to disconnect the mask graph; None: all pairs share masks.
     attempts : the attempts of a masked run in which sites left or joined; `sums` has one entry per release.
-    unit : what is protected: one "record", or one "person", whose rows together weigh at most as one row.
-        With "person", `samples` is the number of persons at a site.
+    unit : what is protected: one "record" or one "person". With "person", all rows of a person together weigh
+        at most as one row, and `samples` is the number of persons at a site.
     persons : the public, fixed number of persons in the whole network; for unit "person" only.
     rows_per_person : a public bound on the rows of one person, or None. Only norm noise needs it.
     sites_per_person : the most sites that hold rows of one person; above 1 for masked sums only.

@@ -132,7 +132,7 @@ def site_costs(run: RunFacts, rows: Sequence[Row], delta: float) -> tuple[SiteCo
 
 
 def _key(site: SiteFacts, limit: SiteBudget | None, columns: Columns | None) -> Any:
-    """A key that is equal for sites whose costs are equal."""
+    """A key; sites with equal keys have equal costs."""
     if columns is None:
         return None
     return site.samples, site.dual_step, limit, *(column.tobytes() for column in columns)

@@ -70,7 +70,7 @@ def active_budget() -> Budget | None:
 
 
 def _is_settled() -> bool:
-    """Whether this code runs inside a call whose budget is fixed, and is in no block of another budget."""
+    """Whether the budget of the running call is fixed, and this code is in no block of another budget."""
     settled = _settled.get()
     return bool(settled) and blocks.entered.get() in (None, *(settled or ()))
 

@@ -28,11 +28,11 @@ from .pricing import Planned, check_proof, run_cost
 DELTA = 1e-5
 _lock = threading.Lock()
 open_here: list[Budget] = []
-"""The budget whose `with` block is open in this process, in any thread: at most one entry."""
+"""The budget with an open `with` block in this process, in any thread: at most one entry."""
 opened_here: set[str] = set()
 """The names of all blocks that this process ever opened."""
 entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
-"""The budget whose `with` block this task, or the code that started this task, has entered."""
+"""The budget that this task, or the code that started this task, has entered with `with`."""
 
 
 class Budget:

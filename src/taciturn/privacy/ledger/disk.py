@@ -1,4 +1,4 @@
-"""A ledger on disk for real runs: an SQLite file whose commits are synced and whose rows form a hash chain.
+"""A ledger on disk for real runs: an SQLite file with synced commits, and with rows that form a hash chain.
 
 Row 0 contains the facts, and each further row contains one charge. Opening a ledger verifies the chain, which
 detects changed, inserted, deleted and reordered rows. The head that is stored in the file detects that the

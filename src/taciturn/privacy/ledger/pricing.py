@@ -34,7 +34,7 @@ class Planned(ChargedRun, Protocol):
 
 
 def check_proof(run: RunFacts) -> None:
-    """Raise if a certificate cannot prove the cost of the run. A budget admits no such run."""
+    """Raise if a certificate cannot prove the cost of the run. A budget needs this proof."""
     if run.simulated:
         raise ParameterError(
             f"`random_state` must be None {_WHERE}: noise that can be replayed protects nobody. Use "
