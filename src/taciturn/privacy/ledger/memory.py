@@ -242,8 +242,8 @@ def check_charge(run: RunFacts, site: SiteFacts, budget: SiteBudget | None, char
         raise ParameterError(f"`degree` must be within 1..{run.sites - 1}; got {charge.degree}.")
     if budget is None or budget.order is None:
         raise LedgerError(
-            f"{site.name} has degree {site.degree}, but round {charge.t} used degree {charge.degree}. If "
-            "the degree of a site may change, give a `SiteBudget` with an `order` before the run."
+            f"{site.name} has degree {site.degree}, but round {charge.t} used degree {charge.degree}. A site "
+            "with a changing degree needs a `SiteBudget` with an `order` that is fixed before the run."
         )
 
 
