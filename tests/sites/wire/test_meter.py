@@ -1,5 +1,6 @@
 """The meter reads from the kernel how many bytes a link received."""
 
+import os
 import socket
 import sys
 
@@ -21,6 +22,18 @@ def test_bytes_are_counted_by_their_far_end():
             while got < 12345:
                 got += len(far.recv(65536))
             assert bytes_received()[f"tls/{host}:{port}"] == 12345
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's counters are read on Linux only")
+def test_sockets_whose_far_end_has_no_host_and_port_are_left_out():
+    """The C library opens netlink sockets, and a log or a bus may be a Unix socket."""
+    name = f"\0taciturn-{os.getpid()}".encode()
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW), socket.socket(socket.AF_UNIX) as server:
+        server.bind(name)
+        server.listen()
+        with socket.socket(socket.AF_UNIX) as near:
+            near.connect(name)
+            assert all(end.startswith("tls/") for end in bytes_received())
 
 
 def test_traffic_beyond_the_messages_is_a_flood(monkeypatch):

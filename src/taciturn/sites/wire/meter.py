@@ -149,9 +149,10 @@ def bytes_received() -> dict[str, int]:
     counts: dict[str, int] = {}
     for found in _sockets():
         with suppress(OSError, ValueError):  # closed meanwhile, or no TCP connection
+            info = _tcp_info(found)  # first: only a TCP socket has a far end with a host and a port
             host, port = found.getpeername()[:2]
             end = f"tls/{f'[{host}]' if ':' in host else host}:{port}"
-            counts[end] = _number_in(_tcp_info(found), _RECEIVED, _RECEIVED_AT)
+            counts[end] = _number_in(info, _RECEIVED, _RECEIVED_AT)
     return counts
 
 
