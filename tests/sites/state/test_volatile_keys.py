@@ -1,15 +1,17 @@
 """Keys are in volatile memory, belong to one state file at one round, and are deleted in time."""
 
+import errno
 import os
 import resource
 import shutil
 import stat
+from types import SimpleNamespace
 
 import pytest
 
 from taciturn.core.errors import SiteError, WrongFiles
 from taciturn.sites.files.site import KEYRING
-from taciturn.sites.state import volatile_keys
+from taciturn.sites.state import kernel_keyring, volatile_keys
 from taciturn.sites.state.kernel_keyring import LARGEST, KernelKeyring
 from taciturn.sites.state.volatile_keys import NAMES, MemoryFolder, find_fault, mounted, open_volatile
 
@@ -149,6 +151,23 @@ def test_folder_of_another_user_is_refused(state, tmp_path):
     with pytest.raises(WrongFiles, match="must belong to this user alone"):
         MemoryFolder(folder).write("keys", b"secret")
     folder.unlink()
+
+
+def test_a_keyring_that_the_user_revoked_does_not_seem_to_keep_a_secret(monkeypatch):
+    """The kernel has the same error for a missing key, which is no fault while a key is looked for."""
+
+    def revoked(*_):
+        kernel_keyring.ctypes.set_errno(errno.EKEYREVOKED)
+        return -1
+
+    monkeypatch.setattr(kernel_keyring.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(kernel_keyring.platform, "machine", lambda: "x86_64")
+    library = SimpleNamespace(syscall=revoked)
+    monkeypatch.setattr(kernel_keyring.ctypes, "CDLL", lambda *_, **__: library)
+    assert KernelKeyring("trial").read("keys") is None
+    with pytest.raises(SiteError, match="keyring"):
+        KernelKeyring("trial").write("keys", b"secret")
+    assert not KernelKeyring.works()
 
 
 @pytest.mark.skipif(not KernelKeyring.works(), reason="this kernel has no keyring for us")

@@ -64,7 +64,10 @@ class KernelKeyring:
                 "folder on a tmpfs in `keys.volatile`."
             )
         _call(_KEYCTL, _LINK, _USER, _PROCESS)
-        _call(_ADD, b"user", self._described(name), secret, len(secret), _USER)
+        if _call(_ADD, b"user", self._described(name), secret, len(secret), _USER) is None:
+            raise SiteError(
+                "the kernel's keyring cannot be used: this user's keyring was revoked or expired."
+            )
 
     def read(self, name: str) -> bytes | None:
         """A secret, or None."""
