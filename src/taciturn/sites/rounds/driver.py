@@ -198,6 +198,8 @@ class SiteDriver:
             if isinstance(event, Tick):
                 self.links.look()
                 self.room.look()
+                # again: however slow a tick is, received events are handled before the next tick
+                self.timer = time.monotonic() + self.protocol.setup.tick
         self.room.look(last=True)
         if isinstance(self.result, SiteResult):
             if missing := self.room.names:
