@@ -9,7 +9,7 @@ import pytest
 from tools.simulation.world import Plan, World
 
 from taciturn.sites.protocol.events import QuestionAsked, Reason, Started, Stop, StoreRecords, Tick
-from taciturn.sites.protocol.frames import Kind, Slot, pack_question
+from taciturn.sites.protocol.frames import Kind, Slot, pack_frames, pack_question
 from taciturn.sites.protocol.membership import Past
 from taciturn.sites.protocol.pads import RoundKeys
 
@@ -84,3 +84,14 @@ def test_a_frame_that_a_question_names_a_thousand_times_is_signed_and_sent_once(
     monkeypatch.setattr(machine, "_total", lambda slot: asked.append(slot) or [b"total"])
     machine.handle(QuestionAsked(pack_question([Slot(Kind.TOTAL, 1, 1, 0)] * 1000), 1), 1.0, os.urandom(32))
     assert len(asked) == 1
+
+
+def test_a_result_that_was_taken_over_replaces_the_vectors_of_this_site_after_a_restart_too():
+    """This site completed the last round with site 2; the others then ended the run without site 2."""
+    world = World(Plan(seed=1, sites=3, colluding=1, rounds=3, quorum=3, links=LINKS, method="penalty"))
+    found = world._make(world.sites[0])
+    found.last = {0: b"old", 1: b"old", 2: b"old"}  # what the stored frames of the last round lead to
+    taken = [found.seal(Kind.TOTAL, 2, i + 1, payload=b"new") for i in (0, 1)]
+    found.saved["end"] = pack_frames(taken)
+    found._come_back()
+    assert found.last_vectors() == {0: b"new", 1: b"new"}
