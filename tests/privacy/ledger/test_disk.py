@@ -229,6 +229,15 @@ def test_charge_and_outbox_together_or_not_at_all(path: Path) -> None:
         assert ledger.columns(0).t.tolist() == [1, 2]
 
 
+def test_a_refused_charge_of_several_sites_leaves_no_other_one_in_the_transaction(path: Path) -> None:
+    with SqliteLedger(path, RUN, SITES) as ledger:
+        ledger.charge(Charge(1, 1, 0.5, 3.0))
+        with ledger.transaction():
+            with pytest.raises(LedgerError, match="charged for round 1 already"):
+                ledger.charge_all([Charge(0, 1, 0.5, 3.0), Charge(1, 1, 0.5, 3.0)])
+        assert ledger.columns(0).t.size == 0 and ledger.head.rows == 2
+
+
 def test_a_site_brings_its_own_connection(path: Path) -> None:
     loose = sqlite3.connect(path)
     with pytest.raises(LedgerError, match="isolation_level=None"):

@@ -80,8 +80,9 @@ class SqliteLedger(Book):
     def _store(self, charges: Sequence[Charge]) -> None:
         """Write the charges to the disk; inside a `transaction` they are there when the transaction ends."""
         with nullcontext(self._connection()) if self._within else self.transaction() as db:
-            for charge in charges:
-                spent, body = self._admit(charge), charge._asdict()
+            admitted = [self._admit(charge) for charge in charges]  # nothing is written if one is refused
+            for charge, spent in zip(charges, admitted, strict=True):
+                body = charge._asdict()
                 if not charge.aborted:  # the row has this entry only if the solver failed
                     del body["aborted"]
                 with ledger_errors():
