@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core import checks
 from ..core.errors import ParameterError
+from ..core.formatting import format_given
 from ..core.formatting import format_cost, format_delta
 from ..core.notebook import facts_table
 from ..data.tables.schema import Schema
@@ -89,7 +90,8 @@ class PlanRequest:
             )
         for epsilon in self.budget.epsilon:
             if epsilon != math.inf and not _LEAST <= epsilon <= _MOST:  # inf asks for a run without privacy
-                raise ParameterError(f"`epsilon` must be between {_LEAST:g} and {_MOST:g}; got {epsilon:g}.")
+                given = format_given(epsilon)
+                raise ParameterError(f"`epsilon` must be between {_LEAST:g} and {_MOST:g}; got {given}.")
         checks.choice("unit", self.unit, UNITS)
         if not (self.whiten is None or isinstance(self.whiten, bool)):
             raise ParameterError(f"`whiten` must be True, False or None; got {self.whiten!r}.")
