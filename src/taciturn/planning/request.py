@@ -17,8 +17,7 @@ import numpy as np
 
 from ..core import checks
 from ..core.errors import ParameterError
-from ..core.formatting import format_given
-from ..core.formatting import format_cost, format_delta
+from ..core.formatting import format_cost, format_delta, format_given
 from ..core.notebook import facts_table
 from ..data.tables.schema import Schema
 from ..graph import Graph
