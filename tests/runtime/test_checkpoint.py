@@ -144,7 +144,7 @@ def test_states_of_an_interrupted_run_are_not_mixed_with_those_of_the_next(tmp_p
     assert np.array_equal(saved["f"], whole.coef.transpose(1, 0, 2))
 
 
-@pytest.mark.parametrize("damage", ["states", "record", "cut", "twice"])
+@pytest.mark.parametrize("damage", ["states", "record", "cut", "flag", "twice"])
 def test_missing_or_damaged_files_are_refused_in_one_line(setup, saver, tmp_path, damage):
     saver.save_states(10, 0, {"f": np.zeros((5, 2))})
     saver.finish(10, "mine", full_record(setup))
@@ -152,6 +152,11 @@ def test_missing_or_damaged_files_are_refused_in_one_line(setup, saver, tmp_path
         saver.save_states(10, 0, {"f": np.zeros((3, 2))})
     elif damage == "cut":
         (tmp_path / "round10-sites0-5.npz").write_bytes(b"PK\x03\x04")
+    elif damage == "flag":  # one bit, which says that the array is compressed in an unknown way
+        file = tmp_path / "round10-sites0-5.npz"
+        data = bytearray(file.read_bytes())
+        data[data.index(b"PK\x01\x02") + 11] ^= 0x80
+        file.write_bytes(data)
     else:
         next(tmp_path.glob(f"round10-{'record' if damage == 'record' else 'sites'}*")).unlink()
     with pytest.raises(ParameterError, match="`checkpoint` must be a complete folder"):

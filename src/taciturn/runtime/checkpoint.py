@@ -11,14 +11,13 @@ from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from ..core import checks
 from ..core.canonical import canonical
 from ..core.errors import LedgerError, ParameterError
-from ..core.files import PART, LockFile, whole_file, write_whole
+from ..core.files import DAMAGED_NPZ, PART, LockFile, whole_file, write_whole
 from ..core.types import Array
 from ..core.versions import versions
 from ..methods.run import Recorder
@@ -142,7 +141,7 @@ class Checkpoint:
         try:
             with path.open("rb") as data, np.load(data, allow_pickle=False) as file:
                 return dict(file)
-        except (OSError, TypeError, ValueError, EOFError, BadZipFile) as error:
+        except (OSError, TypeError, *DAMAGED_NPZ) as error:
             raise self._damaged() from error
 
     def _damaged(self) -> ParameterError:
