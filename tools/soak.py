@@ -17,6 +17,7 @@ import random
 import shutil
 import signal
 import socket
+import sqlite3
 import sys
 import tempfile
 import time
@@ -150,10 +151,11 @@ class Scene:
         if not state.exists():
             self.start(i)
             return
+        begins_again = self.masked or not self._charged(i)  # with masks in a new attempt
         state.rename(today)
         put(state)
         self.start(i)
-        if self.masked:  # the site continues in a new attempt
+        if begins_again:
             shutil.rmtree(today)
             return
         self.stopped["state lost"] += self._ends(i) == ExitCode.STATE_LOST
@@ -161,6 +163,13 @@ class Scene:
         shutil.rmtree(state, ignore_errors=True)  # the site continues with its newest state
         today.rename(state)
         self.start(i)
+
+    def _charged(self, i: int) -> bool:
+        """Whether the site has been charged for a round; a site that has not may begin with an empty state."""
+        try:
+            return bool(charged_rounds(self.sites[i]))
+        except sqlite3.Error:  # the site was killed while it created the file
+            return False
 
     def copy(self, i: int) -> None:
         """Run a second process on a copy of the site's folder, as if on another machine."""
