@@ -165,7 +165,7 @@ class Scene:
         self.start(i)
 
     def _charged(self, i: int) -> bool:
-        """Whether the site has been charged for a round; a site that has not may begin with an empty state."""
+        """Whether the site was charged for a round. A site that was not may begin with an empty state."""
         try:
             return bool(charged_rounds(self.sites[i]))
         except sqlite3.Error:  # the site was killed while it created the file
