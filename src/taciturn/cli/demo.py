@@ -28,9 +28,10 @@ def demo(
 ) -> None:
     """Compare ways to train one model across five sites.
 
-    The rows are from a public data set. The command trains without privacy; then at each site alone; then
-    with noise that protects a site even if all other sites work with an attacker; and then with less noise,
-    which protects a site if at most one other site works with an attacker.
+    The rows are from a public data set. Without noise, the command trains on all rows together, and at each
+    site alone. With noise, it trains so that a site is protected even if all other sites work with an
+    attacker. With less noise, it trains so that a site is protected if at most one other site works with an
+    attacker.
     """
     from ..core.progress import progress
     from ..paper.demo.comparison import compare, count_choices

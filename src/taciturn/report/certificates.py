@@ -106,10 +106,11 @@ def _accountings(certificates: Mapping[str, Certificate], delta: float) -> list[
         ),
         "paper": (
             "Paper's P(t)",
-            "The bounds of the paper's Theorem 3, added up over the rounds. It has stronger conditions.",
+            "The bounds of the paper's Theorem 3, added up over the rounds. The theorem has stronger "
+            "conditions than the other two bounds.",
         ),
     }
-    failing = [  # runs with a finite bound of the paper, although its theorem does not apply to them
+    failing = [  # these runs have a finite bound of the paper, although its theorem does not apply to them
         name
         for name, certificate in certificates.items()
         if math.isfinite(certificate.paper_epsilon)
@@ -184,8 +185,8 @@ def _network(graph: Graph, certificates: Sequence[Certificate]) -> NetworkMap:
 
 
 CostCurves = Mapping[str, Array]
-"""For each of "renyi", "pure" and "paper": the cost up to each round, (sites, rounds), nondecreasing. For a
-complete run, the last column is the certified total."""
+"""For each of "renyi", "pure" and "paper": an array of shape (sites, rounds) with the cost of each site up to
+each round. A row never decreases. For a complete run, the last column is the certified total."""
 
 _TOTALS = {"renyi": "epsilon", "pure": "pure_epsilon", "paper": "paper_epsilon"}
 
@@ -204,16 +205,17 @@ def cost_curves(certificate: Certificate) -> CostCurves:
         for kind, total in _TOTALS.items():
             level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # constant after the last release
             spent = np.minimum(level, getattr(cost, total))
-            if whole:  # else the certified total also counts rounds that were not charged
+            if whole:  # the certified total of an incomplete run also counts rounds that were not charged
                 spent[-1] = getattr(cost, total)
             found[kind].append(spent)
     return {kind: np.array(curves) for kind, curves in found.items()}
 
 
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
-    """The cost of one site after each round up to its last release, computed in each of the three ways."""
+    """The cost of one site up to each round, as far as its last release, computed in three ways."""
     run = certificate.run
-    if run.mechanism.summed:  # for sums, only the bound against `run.colluding` sites exists
+    # A masked sum has only the bound for `run.colluding` sites: no pure bound, and no bound of the paper.
+    if run.mechanism.summed:
         none = np.full(1, np.inf)
         curve = epsilon_curve(certificate, row) if certificate.releases[row].t.size else np.zeros(1)
         return {"renyi": curve, "pure": none, "paper": none}
@@ -237,10 +239,8 @@ def places(graph: Graph) -> list[tuple[float, float]]:
         around: Any = nx.dfs_preorder_nodes(network, 0) if ring else range(graph.n)
         found = {i: xy[::-1] * (1, -1) for i, xy in nx.circular_layout(around).items()}  # start at the top
     elif graph.n <= _MANY:
-        around, start = (
-            nx.circular_layout(network),
-            nx.spectral_layout(network),
-        )  # may put leaves on one point
+        # The spectral layout may put several leaves on one point, so a small circular layout is added to it.
+        around, start = nx.circular_layout(network), nx.spectral_layout(network)
         found = nx.kamada_kawai_layout(network, pos={i: xy + around[i] / 5 for i, xy in start.items()})
     else:
         found = nx.spring_layout(network, seed=0, iterations=100)

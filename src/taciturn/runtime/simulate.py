@@ -104,7 +104,9 @@ def simulate(
     if engine != "local" and threads is not None:
         raise ParameterError(f"`threads` must be None unless `engine` is 'local'; got {threads}.")
     if checkpoint is None and every is not None:
-        raise ParameterError(f"`every` must be left out without `checkpoint`; got {every}.")
+        raise ParameterError(
+            f"`every` needs a `checkpoint` folder: give `checkpoint`, or leave out `every`; got {every}."
+        )
     setup = prepare(
         problem,
         graph,

@@ -192,8 +192,8 @@ def verify(
     authority: Annotated[
         Path,
         typer.Option(
-            help="The certificate of the authority that signed the sites' keys; if the job lists the sites' "
-            "keys instead, a file with the certificates of all sites."
+            help="The certificate of the authority that signed the sites' keys. If the job has no authority "
+            "and lists the sites' keys, give a file with the certificates of all sites."
         ),
     ],
     statement: Annotated[

@@ -16,7 +16,7 @@ from .claims import Claims
 
 _LAST = {"record": "the target record", "person": "the records of the target person"}
 SCALE = (0.1, 1.0, 3.0)
-EVERYDAY = "the United States published its census of 2020 at epsilon 17.14"
+EVERYDAY = "The United States published its census of 2020 at epsilon 17.14."
 
 
 def three_points(claims: Claims) -> list[str]:
@@ -37,8 +37,11 @@ def three_points(claims: Claims) -> list[str]:
         f"{format_cost(claims.epsilon)}); a coin toss is right 50% of the time."
     )
     steps = [f"{right_guesses(epsilon)} at epsilon = {format_given(epsilon)}" for epsilon in SCALE]
-    others = f"The share of right guesses is at most {steps[0]}, {steps[1]} and {steps[2]}."
-    return [done, reveals, f"{others} For comparison: {EVERYDAY}."]
+    others = (
+        "To compare with other values of epsilon: the share of right guesses is at most "
+        f"{steps[0]}, {steps[1]} and {steps[2]}."
+    )
+    return [done, reveals, f"{others} {EVERYDAY}"]
 
 
 def cost_line(claims: Claims) -> str:

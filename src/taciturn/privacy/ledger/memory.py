@@ -262,6 +262,9 @@ def _check_masked(run: RunFacts, site: SiteFacts, charge: Charge) -> None:
 
 def _check_scale(name: str, scale: float | None, noisy: bool, t: int) -> None:
     if not noisy and scale is not None:
-        raise ParameterError(f"`{name}` must be left out: the run has no such noise; got {scale:g} at t={t}.")
+        missing = "output noise" if name == "output_scale" else "noise in the updates"
+        raise ParameterError(
+            f"`{name}` must be left out: the facts of the run state no {missing}; got {scale:g} at t={t}."
+        )
     if noisy:
         checks.magnitude(name, 0.0 if scale is None else scale)

@@ -1,4 +1,7 @@
-"""RayEngine: carries out a run on a Ray cluster, and resumes from a checkpoint if a worker was lost."""
+"""RayEngine: carries out a run on a Ray cluster, and resumes from a checkpoint if a worker was lost.
+
+Each worker process computes the rounds of some sites. The driver, in the calling process, directs them all.
+"""
 
 from __future__ import annotations
 
@@ -68,9 +71,9 @@ class RayEngine:
             return self._attempts(setup, saver, step)
 
     def _attempts(self, setup: Setup, saver: Checkpoint | None, step: ProgressStep) -> Run:
-        """Try until the run ends. Raise if _TRIES attempts in a row start at the same round and fail.
+        """Run with new workers until an attempt succeeds. Without a checkpoint, there is only one attempt.
 
-        Without a checkpoint, there is only one attempt.
+        The method raises `WorkerLost` if _TRIES attempts in a row start at the same round and lose a worker.
         """
         parts = cut(setup.graph, self.shards or max(1, int(ray.cluster_resources().get("CPU", 1))))
         start, reached, lost = -1, 0, 0
@@ -92,11 +95,14 @@ class RayEngine:
 
 
 def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoint | None) -> Driver:
-    """The driver of workers that have loaded their sites. Rows that the workers loaded are checked first."""
+    """A driver for workers that have loaded their sites.
+
+    If the workers loaded rows from sources, they report the sizes to this function, which checks them.
+    With a checkpoint, all workers also report a hash of the rows of each site.
+    """
     sizes: list[Size] = []
-    if saver is not None or isinstance(
-        setup.problem, SourcedProblem
-    ):  # rows of a question cannot be surveyed
+    # Other runs are not surveyed. The sites of a question have none of the sizes that a survey reads.
+    if saver is not None or isinstance(setup.problem, SourcedProblem):
         asked = [worker.survey.remote(saver is not None) for worker in workers]
         sizes = [size for part in fetch(asked) for size in part]
     if isinstance(setup.problem, SourcedProblem):

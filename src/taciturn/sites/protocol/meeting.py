@@ -1,5 +1,6 @@
 """The meeting: the sites agree on the members of an attempt, by hellos, a proposal and signatures.
 
+A hello is the statement of a site about itself before an attempt. A proposal names the members' hellos.
 An attempt is a sequence of rounds with fixed members. It is live once every member has signed its id. A site
 signs one id for each attempt number, and the numbers only increase. The id follows from the members' hellos:
 a site knows the members, the first round and the remaining budget of an attempt before it signs. It deletes
@@ -31,7 +32,7 @@ from .pads import RoundKeys, agree_keys, public_key, valid_key
 
 MOST_ATTEMPTS = 24  # the most attempts in which a site may be charged; then it stops
 MOST_ADMITTED = 8  # after this many attempts, the members do not interrupt a run to admit another site
-MOST_DOUBLES = 3  # after this many proposals with another hello of this site, it stops: a copy of it runs
+MOST_DOUBLES = 3  # a site stops after this many proposals that name a hello other than its latest one
 LONGEST_BACKOFF = 5
 SIGNED = b"1"
 
@@ -76,7 +77,10 @@ class Meeting(CatchingUp):
             self.ask(self.wanted_in_meeting())
 
     def _stated_past(self) -> list[Past]:
-        """The attempts in which this site was charged, each up to the last round that it charged or saw."""
+        """The attempts in which this site was charged, with the last round of each attempt.
+
+        This is the last round that was charged, or in which this site saw a commit or a message.
+        """
         seen: dict[int, int] = {}
         for slot, _ in self.board:
             if slot.kind in (Kind.COMMIT, Kind.MESSAGE):
@@ -110,7 +114,7 @@ class Meeting(CatchingUp):
             self._begin(*self.signed)
 
     def _present(self) -> dict[int, SignedFrame]:
-        """For each site, a hello for this attempt number that fits this site's own hello."""
+        """For each site, a hello for this attempt number that fits this site's own hello (see `_fits`)."""
         if self.hello is None:
             return {}
         known = (self.number, self.greeted, self.hello.digest)
@@ -126,7 +130,11 @@ class Meeting(CatchingUp):
         return found
 
     def absent(self) -> set[int]:
-        """The sites without a fitting hello; once this site has signed, the members that have not signed."""
+        """The sites for which this site waits.
+
+        Before this site has signed, these are the sites without a fitting hello; afterwards, the members that
+        have not signed.
+        """
         if self.signed is not None:
             return set(self._unsigned())
         return set(range(len(self.setup.names))) - set(self._present()) - (self.finishing or frozenset())
@@ -146,6 +154,7 @@ class Meeting(CatchingUp):
         return [i for i, found in said.items() if any(read_hello(frame.payload).finish for frame, _ in found)]
 
     def _fits(self, mine: Hello, frame: SignedFrame) -> bool:
+        """Whether a hello has a valid key and agrees with `mine` about the state and an early end."""
         try:
             theirs = read_hello(frame.payload)
         except FrameRefused:
@@ -174,7 +183,7 @@ class Meeting(CatchingUp):
         rank = sorted(present).index(self.setup.own)
         if len(present) == len(self.setup.names):
             return self.entered + rank * self.setup.gather / 2
-        opening = self.attempt is None and not self.past and self.seen <= 1  # before the first attempt
+        opening = self.attempt is None and not self.past and self.seen <= 1  # no attempt has begun yet
         wait = self.setup.patience if opening and self.fails == 0 else self.setup.gather
         return self.entered + wait + rank * self.setup.gather / 2
 
@@ -205,7 +214,8 @@ class Meeting(CatchingUp):
     def _acceptable(self, agreed: Agreed) -> bool:
         """Whether an attempt has enough members and counts every charge of this site.
 
-        Enough means a connected quorum; to end the run early, all sites that the operators did not exclude.
+        Enough members are a connected quorum. For an attempt that ends the run early, the members must be
+        all sites that the operators did not exclude.
         """
         wanted = read_hello(agreed.hellos[self.setup.own].payload)
         if wanted.finish:
@@ -218,7 +228,7 @@ class Meeting(CatchingUp):
         return all(known.get(number, -1) >= entry.charged for number, entry in self.past.items())
 
     def _look_for_copy(self, digest: bytes) -> None:
-        """Handle a proposal that names another hello of this site, which may be old or from a copy."""
+        """Handle a proposal that names another hello of this site. That hello may be old or from a copy."""
         if self._variant(self.setup.own, digest) is None:
             return
         self.doubles += 1
@@ -236,10 +246,11 @@ class Meeting(CatchingUp):
         node, numbers = self.numbers(agreed)
         scope = agreed.id(self.setup.job, numbers)
         self.signed = agreed, scope
-        self.hold(keys=None, y=None)  # they belong to the previous attempt
+        self.hold(keys=None, y=None)  # these keys belong to the previous attempt
         self.keys = None
         packed = self._pack_attempt(agreed, ())
-        result = node is None and not self.common  # the vectors in the attempt's hellos are the result
+        # Without rounds and without a public state, the vectors in the attempt's hellos are the result.
+        result = node is None and not self.common
         records = {"signed": packed, f"sign/{agreed.number}": packed if result else SIGNED}
         hellos = [read_hello(frame.payload) for frame in agreed.hellos.values()]
         releases = self.raised([h.past for h in hellos], [h.past for h in hellos if not h.lost])
@@ -251,14 +262,16 @@ class Meeting(CatchingUp):
     def raised(
         self, stated: Sequence[Sequence[Past]], lived: Sequence[Sequence[Past]]
     ) -> tuple[ChargedRelease, ...]:
-        """Charges that this site lacks, for example after a rollback, but that other sites state.
+        """Charges of this site that other sites state, but of which this site has no record.
+
+        This happens, for example, after the site's state was restored from an older copy.
 
         stated : the charged attempts that each site states.
         lived : the same, from the sites that never lost their state or their keys.
 
         If this site ever lost its state or keys, it accepts every stated charge. Otherwise it knows its
         charges in the attempts that it signed, and ignores what others state about them. For an attempt that
-        it did not sign, it accepts a charge only if more sites in `lived` state it than may lie.
+        it did not sign, it accepts a charge only if more than `self.liars` sites in `lived` state it.
         """
         releases: list[ChargedRelease] = []
         for entry in merge_past(stated):
@@ -342,7 +355,7 @@ class Meeting(CatchingUp):
         return wanted
 
     def _unknown_variants(self) -> list[Slot]:
-        """Hellos that a proposal names and this site has not seen, including those under its own name."""
+        """The hellos that proposals name and that this site has not received, even hellos in its own name."""
         found: list[Slot] = []
         for sender in range(len(self.setup.names)):
             frame = self.find(Kind.PROPOSE, self.number, 0, sender)
