@@ -132,8 +132,8 @@ class Meeting(CatchingUp):
     def absent(self) -> set[int]:
         """The sites for which this site waits.
 
-        Before this site has signed, these are the sites without a fitting hello; afterwards, the members that
-        have not signed.
+        Before this site signs, these are the sites without a fitting hello, except those that the operators
+        excluded. Afterwards they are the members that have not signed.
         """
         if self.signed is not None:
             return set(self._unsigned())
