@@ -57,7 +57,7 @@ table.inner = [[1, 2],
         (("schema", "fields", 0, "low"), 16),
         (("schema", "fields", 1), 17),
         (("schema", "fields", 2, "high"), 19),
-        (("schema", "query"), 25),
+        (("schema", "query"), 22),
         (("schema", "after"), 26),
         (("schema", "table", "inner", 0, 1), 27),
         (("schema", "table", "inner", 1, 1, "x"), 28),
@@ -67,3 +67,14 @@ table.inner = [[1, 2],
 def test_the_line_of_a_key(path, line):
     tomllib.loads(TEXT)
     assert line_of(TEXT, path) == line
+
+
+def test_the_line_of_a_key_after_long_texts_and_lists_is_found_with_few_reads(monkeypatch):
+    codes = "".join(f'  "{k}",\n' for k in range(2000))
+    text = f'values = [\n{codes}]\nquery = """\n' + "a [\n" * 3000 + '""""\nlast = [1, {x = [\n2]}]\n'
+    reads = []
+    loads = tomllib.loads
+    monkeypatch.setattr(tomllib, "loads", lambda start: reads.append(start) or loads(start))
+    found = [line_of(text, path) for path in (("values", 1500), ("query",), ("last", 0), ("last", 1, "x", 0))]
+    assert found == [1502, 2003, 5005, 5006]
+    assert len(reads) <= 4 * 15  # a search among 5006 lines halves them 13 times

@@ -143,6 +143,8 @@ def test_too_small_budget_is_refused_with_the_sufficient_one() -> None:
         ({"family": "gamma"}, "`family`"),
         ({"family": "gaussian"}, "`outcome` must be the public range"),
         ({"outcome": (0, 2)}, "`outcome` must not be given"),
+        ({"outcome": (0, 1, 7)}, "and so must `outcome`"),
+        ({"family": "gaussian", "outcome": (0, 1, 7)}, "and so must `outcome`"),
         ({"periods": [1, 2]}, "`periods` must be given for the family 'hazard'"),
         ({"schema": tt.data.Schema.of(a=(0, 1))}, "`schema` must not be given without"),
         ({"epsilon": -1.0}, "`epsilon`"),

@@ -10,7 +10,6 @@ import re
 import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -21,7 +20,6 @@ from ..core.errors import ExitCode, ParameterError, SiteError, WrongFiles
 from ..core.toml import complaint, read_toml
 
 LONGEST = 2**20  # characters; an error about a longer file does not name the line
-_TEXT_LINES = 200  # a longer multi-line text hides the keys above it from the search for a line
 
 Model = TypeVar("Model", bound=BaseModel)
 Given = ParamSpec("Given")
@@ -120,11 +118,15 @@ def line_of(text: str, path: KeyPath) -> int | None:
     >>> line_of('a = 1\\n[[sites]]\\nname = "x"\\n', ("sites", 0, "data"))
     2
     """
-    whole, lines = tomllib.loads(text), text.splitlines()
+    whole = tomllib.loads(text)
     found = next((path[:n] for n in range(len(path), 0, -1) if _has(whole, path[:n])), None)
     if found is None:
         return None
-    return 1 + bisect_left(range(1, len(lines)), True, key=lambda n: _has(_read_start(lines[:n]), found))
+    starts = _starts(text)
+    first = bisect_left(
+        starts, True, key=lambda start: _has(tomllib.loads(text[: start[0]] + start[1]), found)
+    )
+    return 1 + text.count("\n", 0, starts[first - 1][0] if first else 0)
 
 
 def _has(value: Any, path: KeyPath) -> bool:
@@ -136,10 +138,24 @@ def _has(value: Any, path: KeyPath) -> bool:
     return True
 
 
-def _read_start(lines: list[str]) -> dict[str, Any]:
-    """The entries of the first lines of a file, without a multi-line text that does not end in `lines`."""
-    for end in range(len(lines), max(0, len(lines) - _TEXT_LINES), -1):
-        for close in ("", "]", "]]"):  # the last line may end inside a list, or inside a list in a list
-            with suppress(tomllib.TOMLDecodeError):
-                return tomllib.loads("\n".join([*lines[:end], close]))
-    return {}
+_MARK = re.compile(  # a text, a comment, a bracket or the end of a line
+    r'''"""(?:[^"\\]|\\.|""?(?!"))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"'''
+    r"""|'''(?:[^']|''?(?!'))*+'{3,5}|'[^'\n]*'|#[^\n]*|[\[\]{}\n]""",
+    re.DOTALL,
+)
+
+
+def _starts(text: str) -> list[tuple[int, str]]:
+    """Where a start of the text is valid TOML: its length, and the brackets that close its open lists.
+
+    This holds at the end of each line, unless a multi-line text goes on.
+    """
+    found, open_lists = [], ""
+    for mark in _MARK.finditer(text):
+        if mark[0] in ("[", "{"):
+            open_lists = {"[": "]", "{": "}"}[mark[0]] + open_lists
+        elif mark[0] in ("]", "}"):
+            open_lists = open_lists[1:]
+        elif mark[0] == "\n":
+            found.append((mark.end(), open_lists))
+    return found

@@ -245,8 +245,9 @@ class PrivateGLM(ChargedEstimator):
             raise ParameterError("`bounds` must contain the public range of every column: [(0, 1), ...].")
         try:
             bounds = [(float(low), float(high)) for low, high in self.bounds]
-            outcome = None if self.outcome is None else (float(self.outcome[0]), float(self.outcome[1]))
-        except (TypeError, ValueError, IndexError):
+            given = [] if self.outcome is None else [self.outcome]
+            outcome = next(((float(low), float(high)) for low, high in given), None)
+        except (TypeError, ValueError):
             raise ParameterError(
                 "`bounds` must contain two numbers (low, high) for every column, and so must `outcome`."
             ) from None
