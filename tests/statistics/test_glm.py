@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -168,6 +169,17 @@ def test_one_more_bound_is_that_of_the_outcome_and_a_clone_keeps_everything() ->
     X, y = make_data("gaussian", 500)
     model = tt.PrivateGLM("gaussian", epsilon=INF, bounds=[*BOUNDS, (-8, 8)])
     assert clone(model).fit(X, y).coef_ == pytest.approx(model_for("gaussian", epsilon=INF).fit(X, y).coef_)
+
+
+def test_a_clone_uses_the_same_engine() -> None:
+    class Cluster:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()  # cannot be copied
+
+        def run(self, setup: Any, *, show: bool | None = None) -> Any: ...
+
+    engine = Cluster()
+    assert clone(tt.PrivateGLM(bounds=BOUNDS, engine=engine)).engine is engine
 
 
 def make_survival(n: int, seed: int) -> tuple[Any, Any]:

@@ -27,9 +27,13 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
         return {**super().__getstate__(), ORIGIN: note_origin(self)}
 
     def __sklearn_clone__(self) -> Self:
-        """A fit of the clone is charged to the same budget as a fit of the original."""
+        """A fit of the clone is charged to the same budget as a fit of the original.
+
+        The clone uses the same engine, because an engine may hold locks and connections, which have no copy.
+        """
         values = self.get_params(deep=False)
-        copy = type(self)(**{name: clone(value, safe=False) for name, value in values.items()})
+        shared = {"engine": values.pop("engine")} if "engine" in values else {}
+        copy = type(self)(**{name: clone(value, safe=False) for name, value in values.items()}, **shared)
         for name in (ORIGIN, "_metadata_request"):
             if name in vars(self):
                 setattr(copy, name, deepcopy(vars(self)[name]))

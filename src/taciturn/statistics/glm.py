@@ -245,8 +245,8 @@ class PrivateGLM(ChargedEstimator):
             raise ParameterError("`bounds` must contain the public range of every column: [(0, 1), ...].")
         try:
             bounds = [(float(low), float(high)) for low, high in self.bounds]
-            given = [] if self.outcome is None else [self.outcome]
-            outcome = next(((float(low), float(high)) for low, high in given), None)
+            ranges = [] if self.outcome is None else [self.outcome]
+            outcome = next(((float(low), float(high)) for low, high in ranges), None)
         except (TypeError, ValueError):
             raise ParameterError(
                 "`bounds` must contain two numbers (low, high) for every column, and so must `outcome`."
