@@ -56,7 +56,7 @@ def test_the_certificate_of_a_job_covers_the_person(tmp_path):
 
 def test_a_row_without_a_persons_id_is_refused(tmp_path):
     job = read_job(folder(tmp_path, odd="30,no,\n") / "job.toml")
-    with pytest.raises(DataError, match=r"north\.csv: some rows have no person's id"):
+    with pytest.raises(DataError, match=r"north\.csv: the person's id is missing"):
         gather(job, tmp_path)
 
 

@@ -147,7 +147,7 @@ def test_too_small_budget_is_refused_with_the_sufficient_one() -> None:
         ({"outcome": (0, 1, 7)}, "and so must `outcome`"),
         ({"family": "gaussian", "outcome": (0, 1, 7)}, "and so must `outcome`"),
         ({"periods": [1, 2]}, "`periods` must be given for the family 'hazard'"),
-        ({"schema": tt.data.Schema.of(a=(0, 1))}, "`schema` must not be given without"),
+        ({"schema": tt.data.Schema.of(a=(0, 1))}, "`schema` needs a `formula`"),
         ({"epsilon": -1.0}, "`epsilon`"),
     ],
 )

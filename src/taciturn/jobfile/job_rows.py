@@ -138,7 +138,7 @@ def _person_ids(values: Any, path: Path | TableQuery, column: str) -> NDArray[np
     """The person's id of every row, as text; every row must have one."""
     ids = ["" if value is None or value != value else str(value).strip() for value in values]
     if not all(ids):
-        raise DataError(f"{path}: some rows have no person's id; every row needs one in `{column}`.")
+        raise DataError(f"{path}: the person's id is missing in some rows; each row needs one in `{column}`.")
     return np.array(ids)
 
 

@@ -59,7 +59,10 @@ def _margins(Z: Array, f: Array, z: Array) -> None:
 
 @compiled
 def _slopes(z: Array, limits: Array, weights: Array, powers: Array, series: Array) -> None:
-    """Replace z by weight * clipped_slope(z, limit), with the same bits, in loops that can be vectorised."""
+    """Replace each z by weight * clipped_slope(z, limit).
+
+    The bits are those of `clipped_slope`, but these loops can be vectorised.
+    """
     for n in range(len(limits)):
         powers[n], series[n] = exp_parts(-min(abs(z[n]), 700.0))
     for n in range(len(limits)):

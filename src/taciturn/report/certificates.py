@@ -36,7 +36,7 @@ from .data import (
 )
 from .html.numbers import power
 
-_FEW = 12  # with more sites, the page shows no curve for every site
+_FEW = 12  # with more sites, the page shows the total cost of each site, but no curves
 _LEFT_OUT = ("tables", "sites", "statement", "theorems", "conditions")
 
 
@@ -205,7 +205,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
         for kind, total in _TOTALS.items():
             level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # constant after the last release
             spent = np.minimum(level, getattr(cost, total))
-            if whole:  # the certified total of an incomplete run also counts rounds that were not charged
+            if whole:  # a run that ended early is certified at the cost of all planned rounds
                 spent[-1] = getattr(cost, total)
             found[kind].append(spent)
     return {kind: np.array(curves) for kind, curves in found.items()}
@@ -230,8 +230,8 @@ _DENSE = 5.0  # graphs with at least this mean degree are drawn as a circle
 def places(graph: Graph) -> list[tuple[float, float]]:
     """One point per site in the unit square.
 
-    The sites of rings, dense graphs and small graphs form a circle. In other graphs, sites with few links
-    between them are close to each other.
+    The sites of rings, dense graphs and small graphs form a circle. In other graphs, two sites are close to
+    each other if a short path connects them.
     """
     network: Any = graph.to_networkx()
     ring = bool((graph.degrees == 2).all())

@@ -219,7 +219,7 @@ class PrivateGLM(ChargedEstimator):
             return question, public, columns, len(next(iter(columns.values())))
         wrong = "schema" if self.schema is not None else "indicators" if len(self.indicators) else ""
         if wrong:
-            raise ParameterError(f"`{wrong}` must not be given without a formula.")
+            raise ParameterError(f"`{wrong}` needs a `formula`: give a formula, or leave out `{wrong}`.")
         rows = _matrix(X, y, self.family)
         design = replace(self._design(np.shape(X)[1], getattr(X, "columns", None)), persons=persons)
         return GivenRegression(given=design), PublicTable(width=rows.shape[1]), rows, len(rows)

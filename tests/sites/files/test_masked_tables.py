@@ -218,7 +218,7 @@ def test_persons_are_counted_and_never_quoted(tmp_path):
         make_ready(masked_sites(tmp_path / "a", texts)[0])
     assert "0-8" not in str(raised.value)
     texts[0] = tables()[0].replace(",0-7\n", ",\n")
-    with pytest.raises(SiteError, match="have no person's id"):
+    with pytest.raises(SiteError, match="person's id is missing"):
         make_ready(masked_sites(tmp_path / "b", texts)[0])
 
 

@@ -2,9 +2,9 @@
 
 A hello is the statement of a site about itself before an attempt. A proposal names the members' hellos.
 An attempt is a sequence of rounds with fixed members. It is live once every member has signed its id. A site
-signs one id for each attempt number, and the numbers only increase. The id follows from the members' hellos:
-a site knows the members, the first round and the remaining budget of an attempt before it signs. It deletes
-the keys of earlier attempts before it signs.
+signs one id for each attempt number, and the numbers only increase. The id is a hash of the members' hellos,
+the first round and the remaining budget, so a site knows all of these before it signs. It deletes the keys
+of earlier attempts before it signs.
 """
 
 from __future__ import annotations
@@ -214,8 +214,8 @@ class Meeting(CatchingUp):
     def _acceptable(self, agreed: Agreed) -> bool:
         """Whether an attempt has enough members and counts every charge of this site.
 
-        Enough members are a connected quorum. For an attempt that ends the run early, the members must be
-        all sites that the operators did not exclude.
+        There are enough if they reach the quorum and their graph is connected. For an attempt that ends the
+        run early, the members must be all sites that the operators did not exclude.
         """
         wanted = read_hello(agreed.hellos[self.setup.own].payload)
         if wanted.finish:
@@ -249,7 +249,7 @@ class Meeting(CatchingUp):
         self.hold(keys=None, y=None)  # these keys belong to the previous attempt
         self.keys = None
         packed = self._pack_attempt(agreed, ())
-        # Without rounds and without a public state, the vectors in the attempt's hellos are the result.
+        # If no round is left to run and each site has its own state, the hellos' vectors are the result.
         result = node is None and not self.common
         records = {"signed": packed, f"sign/{agreed.number}": packed if result else SIGNED}
         hellos = [read_hello(frame.payload) for frame in agreed.hellos.values()]
