@@ -205,7 +205,8 @@ def cost_curves(certificate: Certificate) -> CostCurves:
         for kind, total in _TOTALS.items():
             level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # constant after the last release
             spent = np.minimum(level, getattr(cost, total))
-            if whole:  # a run that ended early is certified at the cost of all planned rounds
+            # A run that ended early is certified at the cost of all planned rounds, so its curve may end lower.
+            if whole:
                 spent[-1] = getattr(cost, total)
             found[kind].append(spent)
     return {kind: np.array(curves) for kind, curves in found.items()}
@@ -214,7 +215,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
     """The cost of one site up to each round, as far as its last release, computed in three ways."""
     run = certificate.run
-    # A masked sum has only the bound for `run.colluding` sites: no pure bound, and no bound of the paper.
+    # A masked sum has one bound, which assumes that `run.colluding` sites collude, and no other one.
     if run.mechanism.summed:
         none = np.full(1, np.inf)
         curve = epsilon_curve(certificate, row) if certificate.releases[row].t.size else np.zeros(1)

@@ -77,9 +77,10 @@ class Meeting(CatchingUp):
             self.ask(self.wanted_in_meeting())
 
     def _stated_past(self) -> list[Past]:
-        """The attempts in which this site was charged, with the last round of each attempt.
+        """The attempts in which this site was charged.
 
-        This is the last round that was charged, or in which this site saw a commit or a message.
+        Each entry states the last round in which this site was charged or saw a commit or a message,
+        whichever is later.
         """
         seen: dict[int, int] = {}
         for slot, _ in self.board:
