@@ -205,7 +205,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
         for kind, total in _TOTALS.items():
             level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # constant after the last release
             spent = np.minimum(level, getattr(cost, total))
-            # A run that ended early is certified at the cost of all planned rounds, so its curve may end lower.
+            # A run that ended early is certified at the cost of all planned rounds; its curve may end lower.
             if whole:
                 spent[-1] = getattr(cost, total)
             found[kind].append(spent)
