@@ -55,7 +55,7 @@ class LossFacts:
         return self.name in _SHIPPED
 
     def check_private(self, noise: str) -> None:
-        """Raise if no noise can protect a record because the slope of the loss is unbounded."""
+        """Raise if the slope of the loss is unbounded: then no noise can protect a record."""
         if noise != "none" and self.name == "squared" and self.slope_bound == checks.MOST:
             raise ParameterError(
                 "`loss`: the slope of the squared loss is unbounded. Give `target_bound`, a public bound on "

@@ -215,7 +215,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
     """The cost of one site up to each round, as far as its last release, computed in three ways."""
     run = certificate.run
-    # A masked sum has one bound, which assumes that `run.colluding` sites collude, and no other one.
+    # A masked sum has only one bound. It assumes that `run.colluding` sites collude.
     if run.mechanism.summed:
         none = np.full(1, np.inf)
         curve = epsilon_curve(certificate, row) if certificate.releases[row].t.size else np.zeros(1)

@@ -185,8 +185,8 @@ class ProgramHalf(PublicHalf):
                 )
             if step.aligned and not expression.aligned:
                 raise ParameterError(
-                    f"`aligned` of step {step.name!r} must be False: vectors of its expression may have a "
-                    "negative inner product."
+                    f"`aligned` of step {step.name!r} must be False: the expression may give two rows "
+                    "vectors whose inner product is negative."
                 )
             found.append(Query(expression, values))
         return found

@@ -101,7 +101,7 @@ def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoi
     With a checkpoint, all workers also report a hash of the rows of each site.
     """
     sizes: list[Size] = []
-    # The other runs do not ask for the sizes of the sites. Some of them, such as scores, have none.
+    # Only a run with a checkpoint, or with rows from sources, needs the sizes of the sites.
     if saver is not None or isinstance(setup.problem, SourcedProblem):
         asked = [worker.survey.remote(saver is not None) for worker in workers]
         sizes = [size for part in fetch(asked) for size in part]
