@@ -53,6 +53,7 @@ def make_network(
     *,
     job: Mapping[str, Any],
     site: Mapping[str, Any],
+    hosts: Sequence[str] | None = None,
 ) -> list[Path]:
     """Write job.toml, a throw-away authority, and for each (X, y) of `shards` the folder of a site.
 
@@ -61,9 +62,10 @@ def make_network(
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"site-{i}" for i in range(len(shards))]
+    hosts = hosts or [LOOPBACK] * len(shards)
     entries = [
-        {"name": name, "endpoint": f"tls/{LOOPBACK}:{port}", "samples": len(y)}
-        for name, port, (_, y) in zip(names, free_ports(len(shards)), shards, strict=True)
+        {"name": name, "endpoint": f"tls/{host}:{port}", "samples": len(y)}
+        for name, host, port, (_, y) in zip(names, hosts, free_ports(len(shards)), shards, strict=True)
     ]
     facts = {"format": 2, "kind": "train", "dimension": int(np.shape(shards[0][0])[1])} | dict(job)
     facts |= {"sites": entries, "links": [[names[i], names[j]] for i, j in links]}
@@ -73,9 +75,9 @@ def make_network(
     own = ({"rehearsal": True} if facts.get("seed") is not None else _OWNER) | dict(site)
     if facts.get("seed") is None:
         own["budget"] = {"ledger": "account/budget.sqlite"} | dict(own["budget"])
-    for name, (X, y) in zip(names, shards, strict=True):
+    for name, host, (X, y) in zip(names, hosts, shards, strict=True):
         (folder / name).mkdir()
-        issue(authority, folder / name, name, [LOOPBACK])
+        issue(authority, folder / name, name, [host])
         np.savez(folder / name / "rows.npz", X=np.asarray(X, float), y=np.asarray(y, float))
         keys = {"private": f"{name}.key", "certificate": f"{name}.pem", "authority": "../authority.pem"}
         files = {"site": name, "job": "../job.toml", "data": "rows.npz", "state": "state", "keys": keys}
