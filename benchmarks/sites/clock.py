@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import taciturn.methods.admm.node as penalty_node
+import taciturn.privacy.ledger.chain as chain
 import taciturn.sites.protocol.rounds as protocol_rounds
-import taciturn.sites.rounds.store as store
 from taciturn.methods.sums.attempt import SumsAttempt
 from taciturn.sites.protocol.frames import HEADER, Kind
 from taciturn.sites.rounds.driver import SiteDriver
@@ -123,7 +123,7 @@ def start(clock: Clock, rounds: int) -> None:
     def connected(*args: Any, **options: Any) -> Any:
         return connect(*args, factory=Timed, **options)
 
-    setattr(store, "sqlite3", _Patched(sqlite3, connect=connected))  # noqa: B010
+    setattr(chain, "sqlite3", _Patched(sqlite3, connect=connected))  # noqa: B010
 
 
 class _Patched:

@@ -109,8 +109,9 @@ def _evaluate(what: str, name: str, function: Callable[[Array], Array], z: Array
             if what == "loss":
                 function(np.array([-1e308, 1e308]))
         except FloatingPointError as error:
+            far = " for |z| up to 1e308" if what == "loss" else ""
             raise ParameterError(
-                f"`{what}`: {name} must not overflow for |z| up to 1e308; {error}."
+                f"`{what}`: {name} must be computed without overflow{far}; {error}."
             ) from None
     if result.shape != z.shape:
         raise ParameterError(f"`{what}`: {name} must keep the shape {z.shape}; got {result.shape}.")

@@ -213,7 +213,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
 
 
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
-    """The cost of one site up to each round, as far as its last release, computed in three ways."""
+    """The cost of one site up to each round, in three ways. The curves end at the site's last release."""
     run = certificate.run
     # A masked sum has only one bound. It assumes that `run.colluding` sites collude.
     if run.mechanism.summed:

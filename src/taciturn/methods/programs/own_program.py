@@ -185,8 +185,8 @@ class ProgramHalf(PublicHalf):
                 )
             if step.aligned and not expression.aligned:
                 raise ParameterError(
-                    f"`aligned` of step {step.name!r} must be False: the expression may give two rows "
-                    "vectors whose inner product is negative."
+                    f"`aligned` of step {step.name!r} must be False: with this expression, the "
+                    "vectors of two rows may have a negative inner product."
                 )
             found.append(Query(expression, values))
         return found

@@ -97,8 +97,8 @@ class RayEngine:
 def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoint | None) -> Driver:
     """A driver for workers that have loaded their sites.
 
-    If the workers loaded rows from sources, they report the sizes to this function, which checks them.
-    With a checkpoint, all workers also report a hash of the rows of each site.
+    If the rows come from sources, the workers report the number of rows of each site and their dimension,
+    and this function checks these numbers. With a checkpoint, they report a hash of each site's rows.
     """
     sizes: list[Size] = []
     # Only a run with a checkpoint, or with rows from sources, needs the sizes of the sites.

@@ -30,7 +30,7 @@ from .membership import (
 )
 from .pads import RoundKeys, agree_keys, public_key, valid_key
 
-MOST_ATTEMPTS = 24  # the most attempts in which a site may be charged; then it stops
+MOST_ATTEMPTS = 24  # a site stops after it was charged (recorded privacy cost) in this many attempts
 MOST_ADMITTED = 8  # after this many attempts, the members do not interrupt a run to admit another site
 MOST_DOUBLES = 3  # a site stops after this many proposals that name a hello other than its latest one
 LONGEST_BACKOFF = 5
@@ -43,7 +43,7 @@ class Meeting(CatchingUp):
     def meet(self, number: int = 0) -> None:
         """Send a hello for attempt `number`; by default, for the first number that no site has used.
 
-        After this, the site sends no commit in an earlier attempt.
+        After this, the site sends no commit (the hash of its message) in an earlier attempt.
         """
         number = number or max(self.number, self.seen) + 1
         if self.phase not in ("meet", "look"):
@@ -79,8 +79,8 @@ class Meeting(CatchingUp):
     def _stated_past(self) -> list[Past]:
         """The attempts in which this site was charged.
 
-        Each entry states the last round in which this site was charged or saw a commit or a message,
-        whichever is later.
+        Each entry states a round: the last one in which this site was charged, or the last one of which it
+        has a commit or a message. The later of the two counts.
         """
         seen: dict[int, int] = {}
         for slot, _ in self.board:
@@ -250,7 +250,8 @@ class Meeting(CatchingUp):
         self.hold(keys=None, y=None)  # these keys belong to the previous attempt
         self.keys = None
         packed = self._pack_attempt(agreed, ())
-        # If no round is left to run and each site has its own state, the hellos' vectors are the result.
+        # Without a common state, each hello contains the last vector of its site. If no round is left to run,
+        # these vectors are the result.
         result = node is None and not self.common
         records = {"signed": packed, f"sign/{agreed.number}": packed if result else SIGNED}
         hellos = [read_hello(frame.payload) for frame in agreed.hellos.values()]
@@ -272,7 +273,7 @@ class Meeting(CatchingUp):
 
         If this site ever lost its state or keys, it accepts every stated charge. Otherwise it knows its
         charges in the attempts that it signed, and ignores what others state about them. For an attempt that
-        it did not sign, it accepts a charge only if more than `self.liars` sites in `lived` state it.
+        it did not sign, it accepts a charge only if more than `self.liars` of the sites in `lived` report it.
         """
         releases: list[ChargedRelease] = []
         for entry in merge_past(stated):
