@@ -233,6 +233,7 @@ class Meeting(CatchingUp):
         if self._variant(self.setup.own, digest) is None:
             return
         self.doubles += 1
+        self.lost = True  # this site may have been charged for more than it knows, so it believes the others
         if self.doubles < MOST_DOUBLES:  # the hello may be from before this site's state was restored
             self.meet()
         else:
