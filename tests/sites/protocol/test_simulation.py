@@ -75,9 +75,8 @@ def test_a_seed_that_broke_an_invariant_once_does_so_no_more(
 def test_a_seed_gives_the_same_run_twice() -> None:
     first, second = (simulate(77, 5, "masked", trace=True)[0] for _ in range(2))
     assert first.happened == second.happened
-    assert [line.split()[:4] for line in first.trace or ()] == [
-        line.split()[:4] for line in second.trace or ()
-    ]
+    one, other = ([line.split()[:4] for line in world.trace or ()] for world in (first, second))
+    assert one == other
 
 
 def complete(sites: int) -> tuple[tuple[int, ...], ...]:
