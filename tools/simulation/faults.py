@@ -122,6 +122,7 @@ def restore(world: World, draw: random.Random) -> None:
     early, late = sorted((_when(draw), _when(draw)))
     late = early + 0.3 * draw.random() if draw.random() < 0.5 else late  # often only a round or two later
     rebooted = draw.random() < 0.5
+    longest = 4.0 if random.Random(f"return {world.plan.seed}").random() < 0.3 else 1.0
 
     def back() -> None:
         if site.finished is not None or site.number not in world.backups:
@@ -136,7 +137,7 @@ def restore(world: World, draw: random.Random) -> None:
         if what == "image":
             site.disk.volatile = dict(old.volatile)
             world.imaged.add(site.number)
-        world.scheduler.after(0.1 + draw.random(), lambda: world.network.start(site))
+        world.scheduler.after(0.1 + longest * draw.random(), lambda: world.network.start(site))
 
     world.fault(
         early, f"backup of s{site.number}", lambda: world.backups.update({site.number: site.disk.copy()})

@@ -111,6 +111,7 @@ class MemorySite:
     envelopes: Envelopes | None = None
     life: int = 0
     writing: list[StoreRecords] = field(default_factory=list)
+    synced: float = 0.0  # when the last requested transaction is on disk
     finished: Finished | None = None
     stops: list[Stop] = field(default_factory=list)
     away: bool = False
@@ -255,7 +256,8 @@ class MemoryNetwork:
                 site.disk.write(effect)
                 self.tell(site, Stored(effect.number))
 
-        self.scheduler.after(self.fsync(), synced)
+        site.synced = max(site.synced, self.scheduler.now + self.fsync())  # transactions keep their order
+        self.scheduler.at(site.synced, synced)
 
     def _send(self, site: MemorySite, data: bytes, to: tuple[int, ...]) -> None:
         self.watch(site, data)

@@ -66,11 +66,11 @@ def _authority() -> Authority:
 def identity(number: int, days: float = 30.0, key: int = 0) -> Identity:
     """A site's key and certificate, made once for all runs. A certificate with negative `days` has expired.
 
-    key : 0 for the first key of a site; 1 for its new key after a revocation.
+    key : 0 for the first key of a site; 1 for its new key after a revocation, whose certificate begins later.
     """
     name = f"s{number}"
     private = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(f"{name} {key}".encode()).digest())
-    starts = datetime.timedelta(days=-1.0 if days > 0 else days - 5)
+    starts = datetime.timedelta(days=-1.0 + key / 2 if days > 0 else days - 5)
     certificate = _authority().sign(signing_request(private, name, ["127.0.0.1"]), days=days, starts=starts)
     return Identity(name, private, certificate.public_bytes(serialization.Encoding.DER))
 

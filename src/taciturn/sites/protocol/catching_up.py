@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from .core import Core, SiteSetup, chain, first_digest, pack_total, read_total
 from .events import ChargedRelease, Reason
 from .frames import FrameRefused, Kind, SignedFrame, Slot, pack_frames, unpack_frames
-from .membership import Agreed, Past, agree, pack_past, read_hello
+from .membership import MOST_PAST, Agreed, Past, agree, pack_past, read_hello
 from .pads import RoundKeys
 
 
@@ -91,7 +91,8 @@ class CatchingUp(Core):
 
     def adopt(self, base: tuple[int, int], wanted: bytes, server: int) -> bool:
         """Take over the totals up to `base` that `server` has sent, if they lead to the digest `wanted`."""
-        state, digest, pending = self.method.start(), first_digest(self.setup.job), {}
+        state, digest = self.method.start(), first_digest(self.setup.job)
+        pending: dict[str, bytes | None] = {}
         owed: list[tuple[Any, Past, int]] = []
         for t in range(1, base[1] + 1):
             frame = self.find(Kind.TOTAL, base[0], t, server)
@@ -114,9 +115,13 @@ class CatchingUp(Core):
         if digest != wanted:
             return False
         for node, facts, t in owed:
-            self.owed += (self.release(node, facts, bytes(32), t),)
+            self.owed += (self.release(node, facts, b"", t),)
             self.past[facts.number] = replace(facts, charged=t)
             pending["past"] = self._pack_pasts()
+        beyond = base[1] + 1  # rounds that this site completed, but that the adopted result does not contain
+        while f"total/{beyond}" in self.saved or f"total/{beyond}" in self.pending:
+            pending[f"total/{beyond}"] = None
+            beyond += 1
         self.state, self.digest, self.completed = state, digest, base
         self.pending.update(pending)
         return True
@@ -137,8 +142,29 @@ class CatchingUp(Core):
         self.pending[f"total/{t}"] = pack_total(facts, own, heard)
 
     def release(self, node: Any, entry: Past, scope: bytes, t: int) -> ChargedRelease:
-        """The charge of a round, with the facts for its certificate."""
+        """The charge of a round, with the facts for its certificate.
+
+        scope : the id of the attempt; empty if this site forgot it, and then replaced by a hash.
+        """
+        scope = scope or hashlib.sha256(b"forgotten attempt" + struct.pack("<I", entry.number)).digest()
         return ChargedRelease(node.charge(t), entry.number, scope, entry.members, node.sum_facts(t))
+
+    def forgotten(self) -> list[Slot]:
+        """Hellos that this site may have sent before its state was restored from a backup: the latest ones,
+        and those of attempts in which others state that this site was a member."""
+        if self.lost or not self.rarely(self.entered):
+            return []
+        own, latest = self.setup.own, range(max(1, self.number - MOST_PAST + 1), self.number + 1)
+        hellos = [frame for slot in self.hellos for frame, _ in self.hellos[slot].values()]
+        past = [p for frame in hellos if frame.attempt == self.number for p in read_hello(frame.payload).past]
+        numbers = [*latest, *sorted(self.unsigned(past) - set(latest))[-MOST_PAST:]]
+        return [Slot(Kind.HELLO, number, 0, own) for number in numbers]
+
+    def unsigned(self, past: Iterable[Past]) -> set[int]:
+        """The numbers of these attempts with this site as a member and without its signature on its disk."""
+        return {
+            p.number for p in past if self.setup.own in p.members and f"sign/{p.number}" not in self.saved
+        }
 
     def charge_marked(self) -> None:
         """Charge every round that a restored ledger lacks, up to the high-water mark."""
@@ -149,7 +175,7 @@ class CatchingUp(Core):
             return
         entry = Past(0, (self.setup.own,), known, 1.0, self.setup.mark)
         rounds = range(known + 1, self.setup.mark + 1)
-        self.owed += tuple(self.release(node, entry, bytes(32), t) for t in rounds)
+        self.owed += tuple(self.release(node, entry, b"", t) for t in rounds)
         self.pending["marked"] = self.setup.mark.to_bytes(4, "little")
         self.note("rounds that this site released are not in its state: they are charged again", warning=True)
 
@@ -190,11 +216,16 @@ class CatchingUp(Core):
     def _pack_pasts(self) -> bytes:
         return b"".join(pack_past(entry) for _, entry in sorted(self.past.items()))
 
-    def current(self) -> Past:
-        """The live attempt as an entry of a hello, with none of its rounds charged."""
+    @property
+    def live(self) -> Agreed:
+        """The attempt that this site takes part in."""
         if self.attempt is None:
             raise LookupError("no attempt is live")
-        agreed = self.attempt
+        return self.attempt
+
+    def current(self) -> Past:
+        """The live attempt as an entry of a hello, with none of its rounds charged."""
+        agreed = self.live
         return Past(agreed.number, agreed.members, agreed.base[1], agreed.left, charged=agreed.base[1])
 
     def _variant(self, sender: int, digest: bytes) -> SignedFrame | None:

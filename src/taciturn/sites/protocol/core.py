@@ -24,6 +24,7 @@ from .frames import (
     contradict,
     decode,
     encode,
+    new_key,
     pack_question,
 )
 from .membership import Hello, Past, pack_past, read_hello, read_past, read_proposal
@@ -31,6 +32,7 @@ from .membership import Hello, Past, pack_past, read_hello, read_past, read_prop
 MOST_HELD = 20_000  # frames in memory; above this number, frames of the site that sent most are refused
 MOST_SKIPPED = 2**16  # the most attempts between the newest known attempt and the attempt of a frame
 LAST_ATTEMPT = 2**31
+MOST_VARIANTS = 4  # the most hellos of one site for one attempt in memory
 WITH_ROUND = (Kind.COMMIT, Kind.MESSAGE, Kind.TOTAL)  # kinds of frames that belong to a round
 
 
@@ -111,6 +113,7 @@ class Core:
         self.seen = 0
         self.refused: dict[tuple[int, str], int] = {}
         self.flooding: set[int] = set()  # sites that filled the memory; their frames are refused
+        self.asked = -1.0  # when this site last asked a question that `rarely` limits
         self.junk = 0  # how many frames of the flooding sites are in memory
 
     # -- time, randomness, effects ----------------------------------------------------------------------
@@ -172,9 +175,12 @@ class Core:
         """Parse a frame that this site already has."""
         return decode(data, largest=self.setup.largest)
 
-    def publish(self, data: bytes) -> SignedFrame:
-        """Send a frame of this site to all neighbours, and keep it for later questions."""
-        frame = self.read(data)
+    def publish(self, data: bytes, read: SignedFrame | None = None) -> SignedFrame:
+        """Send a frame of this site to all neighbours, and keep it for later questions.
+
+        read : the frame in `data`, if the caller has parsed it.
+        """
+        frame = self.read(data) if read is None else read
         self.keep(frame, data)
         self.effects.append(SendFrame(data))
         return frame
@@ -205,6 +211,7 @@ class Core:
             if frame.sender >= len(self.setup.names) or frame.kind not in range(1, Kind.KEY):
                 raise FrameRefused("sender", "it names a site or a kind that the job does not have")
             if self._known(frame, data):
+                self._renew(frame, data, via)
                 return None
             self.setup.believe(frame)
             self._check_slot(frame.slot)
@@ -222,9 +229,12 @@ class Core:
             if self._contradicts(frame, data):
                 return None
             self.keep(frame, data)
-            if (to := self.onward(frame, via)) and frame.kind != Kind.TOTAL:
-                self.effects.append(SendFrame(data, to))
+            self._pass_on(frame, data, via)
         return frame
+
+    def _pass_on(self, frame: SignedFrame, data: bytes, via: int) -> None:
+        if (to := self.onward(frame, via)) and frame.kind != Kind.TOTAL:
+            self.effects.append(SendFrame(data, to))
 
     def _check_slot(self, slot: Slot) -> None:
         """Refuse a round or an attempt that cannot exist, and any frame of a site that floods this site.
@@ -236,7 +246,8 @@ class Core:
             raise FrameRefused("slot", "it names an attempt or a round that this run cannot have")
         if len(self.board) + len(self.hellos) - self.junk > MOST_HELD:
             senders = Counter(slot.sender for slot in (*self.hellos, *(known for known, _ in self.board)))
-            most = max(senders.keys() - self.flooding, key=lambda i: senders[i])
+            others = senders.keys() - self.flooding - {self.setup.own}
+            most = max(others, key=lambda i: senders[i], default=slot.sender)
             self.flooding.add(most)
             self.junk += senders[most]
         if slot.sender in self.flooding:
@@ -266,9 +277,34 @@ class Core:
     def _known(self, frame: SignedFrame, data: bytes) -> bool:
         if frame.kind == Kind.HELLO:
             variants = self.hellos.get(frame.slot, {})
-            return frame.digest in variants or len(variants) >= 4
+            full = len(variants) >= MOST_VARIANTS and frame.sender != self.setup.own
+            return frame.digest in variants or full
         found = self.board.get((frame.slot, frame.scope))
         return found is not None and (found[1] == data or found[0].digest == frame.digest)
+
+    def _renew(self, frame: SignedFrame, data: bytes, via: int) -> None:
+        """Keep a known frame under another certificate of its sender, and pass it on.
+
+        The certificate replaces one that is now refused, or one with an earlier key. Other sites may refuse
+        the kept copy, because they know that the earlier key was revoked.
+        """
+        variant = self.hellos.get(frame.slot, {}).get(frame.digest)
+        held = variant if frame.kind == Kind.HELLO else self.board.get((frame.slot, frame.scope))
+        if held is None or held[0].certificate == frame.certificate or frame.sender == self.setup.own:
+            return
+        if self.believed(frame) and (
+            not self.believed(held[0]) or new_key(frame.certificate, held[0].certificate)
+        ):
+            self.keep(frame, data)
+            self._pass_on(frame, data, via)
+
+    def believed(self, frame: SignedFrame) -> bool:
+        """Whether the certificate and the signature of a frame are valid now."""
+        try:
+            self.setup.believe(frame)
+        except FrameRefused:
+            return False
+        return True
 
     def _contradicts(self, frame: SignedFrame, data: bytes) -> bool:
         """Whether the sender has signed another frame that contradicts this one."""
@@ -287,6 +323,13 @@ class Core:
             data,
             about=frame.sender,
         )
+        return True
+
+    def rarely(self, since: float) -> bool:
+        """Whether to ask a long question now: at each repetition, twice as long after `since` as before."""
+        if self.asked >= since and self.now - since < 2 * (self.asked - since):
+            return False
+        self.asked = self.now
         return True
 
     def ask(self, wanted: list[Slot]) -> None:

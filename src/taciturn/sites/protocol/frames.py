@@ -102,7 +102,7 @@ class SignedFrame:
         """The digest of the content, which does not depend on the certificate."""
         return hashlib.sha256(self.content).digest()
 
-    @property
+    @cached_property
     def slot(self) -> Slot:
         return Slot(self.kind, self.attempt, self.t, self.sender)
 
@@ -194,6 +194,13 @@ def signed_with(frame: SignedFrame, certificate: bytes) -> bool:
     except (ValueError, InvalidSignature):
         return False
     return True
+
+
+def new_key(certificate: bytes, other: bytes) -> bool:
+    """Whether a valid certificate begins later than another one of the same site, and has another key."""
+    first, second = load_der_x509_certificate(certificate), load_der_x509_certificate(other)
+    later = first.not_valid_before_utc > second.not_valid_before_utc
+    return later and first.public_key() != second.public_key()
 
 
 def pack_frames(frames: Iterable[bytes]) -> bytes:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from .core import SiteSetup, read_total
+from .core import MOST_VARIANTS, SiteSetup, read_total
 from .ending import Ending
 from .events import (
     Effect,
@@ -29,8 +29,8 @@ from .events import (
     StoreFailed,
     Tick,
 )
-from .frames import NOTHING, Kind, SignedFrame, read_question, unpack_frames
-from .membership import read_past
+from .frames import NOTHING, Kind, SignedFrame, Slot, read_question, signed_with, unpack_frames
+from .membership import read_hello, read_past
 from .pads import RoundKeys
 from .rounds import GAVE_UP
 
@@ -164,6 +164,9 @@ class SiteProtocol(Ending):
         """Continue after a restart with intact volatile memory: send the stored bytes again."""
         if self._live():
             self.phase = "run"
+            last = self.find(Kind.MESSAGE, self.number, self.completed[1], self.setup.own, self.scope)
+            if last is not None:  # if this site has a new key, others may refuse the copies with its old one
+                self.publish(self.board[last.slot, last.scope][1])
             for key in ("commit", "message"):
                 frame = self.stored(key)
                 if frame is not None and self._is_now(frame, self.completed[1] + 1):
@@ -200,12 +203,40 @@ class SiteProtocol(Ending):
     def _own_frame(self, frame: SignedFrame, data: bytes) -> None:
         """Handle a frame with this site's signature that another process made."""
         earlier = frame.kind in (Kind.MESSAGE, Kind.DONE) and self.phase == "meet"
-        if frame.kind == Kind.HELLO or earlier:
+        few = len(self.hellos.get(frame.slot, ())) < MOST_VARIANTS
+        if earlier or (frame.kind == Kind.HELLO and few):
             self.keep(frame, data)  # it may be from before a rollback, and others may have used it
         self.seen = max(self.seen, frame.attempt)
         mine = self.attempt is not None and frame.scope == self.scope and self.phase == "run"
         if mine and frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.t > self.completed[1]:
             self.stop(Reason.COPY, "another process signs with the name and key of this site.", data)
+        elif not self.lost and self.phase != "over" and self._is_forgotten(frame):
+            self._learn_of_loss()
+
+    def _is_forgotten(self, frame: SignedFrame) -> bool:
+        """Whether this site signed a frame that its disk does not know: its state was restored or copied.
+
+        A site stores its hello before it sends it, and its signature before it takes part in an attempt. Only
+        frames under the site's present key count, because a thief may have an earlier key.
+        """
+        if frame.kind == Kind.HELLO:
+            kept = self._past_hellos(frame.attempt).get(frame.slot)
+            known = frame.digest in (
+                self.saved.get(f"hello/{frame.attempt}"),
+                kept and self.read(kept).digest,
+            )
+        else:
+            steps = (Kind.SIGN, Kind.COMMIT, Kind.MESSAGE)
+            known = frame.kind not in steps or f"sign/{frame.attempt}" in self.saved
+        return not known and signed_with(frame, self.read(self.setup.seal(frame.content)).certificate)
+
+    def _learn_of_loss(self) -> None:
+        """This site may have forgotten rounds that it released: accept the charges that others state."""
+        self.lost = True
+        agreed = self.attempt if self.signed is None else self.signed[0]
+        hellos = () if agreed is None else agreed.hellos.values()
+        releases = self.raised([read_hello(frame.payload).past for frame in hellos], ())
+        self.store({"lost": b"1", "past": self._pack_pasts()}, lambda: None, releases)
 
     def _answer(self, question: bytes, by: int) -> None:
         """Send a neighbour the frames that it asks for; if its attempt is older, also this site's hello."""
@@ -213,6 +244,7 @@ class SiteProtocol(Ending):
         if not slots:
             return
         found: list[bytes] = []
+        past: dict[int, dict[Slot, bytes]] = {}
         if slots[0].attempt < self.number and self.hello is not None:
             found.append(self.hellos[self.hello.slot][self.hello.digest][1])
         if self.phase == "over" and "left" in self.saved:
@@ -221,6 +253,9 @@ class SiteProtocol(Ending):
         for slot in dict.fromkeys(slots[1:]):
             if slot.kind == Kind.HELLO:
                 found += [data for _, data in self.hellos.get(slot, {}).values()]
+                if slot.attempt not in past:
+                    past[slot.attempt] = self._past_hellos(slot.attempt)
+                found += [past[slot.attempt][slot]] if slot in past[slot.attempt] else []
             elif slot.kind == Kind.TOTAL and slot.sender == self.setup.own:
                 found += self._total(slot)
             else:
@@ -229,6 +264,11 @@ class SiteProtocol(Ending):
                         found.append(board[slot, scope][1])
         self.effects += [SendFrame(data, (by,)) for data in dict.fromkeys(found)]
 
+    def _past_hellos(self, attempt: int) -> dict[Slot, bytes]:
+        """The members' hellos of an attempt, from the disk: a member may have lost its state since."""
+        frames = unpack_frames(self.saved.get(f"attempt/{attempt}", bytes(6))[6:])
+        return {self.read(data).slot: data for data in frames}
+
     def _tick(self) -> None:
         if self.phase == "look":
             self.looked += 1
@@ -236,7 +276,7 @@ class SiteProtocol(Ending):
             if self.looked >= 3:
                 self.meet()
         elif self.phase == "meet":
-            self.ask(self.wanted_in_meeting() + self._missing_end())
+            self.ask(self.wanted_in_meeting() + self.forgotten() + self._missing_end())
             self.look_at_meeting()
         elif self.phase == "run":
             self._tick_round()
@@ -248,7 +288,7 @@ class SiteProtocol(Ending):
         """Ask for missing frames. If sites stay silent, begin a new attempt; stop if all sites are needed."""
         missing = self._missing()
         if missing:
-            self.ask(missing)
+            self.ask(missing + (self._outdated() if self.rarely(self.waiting) else []))
         gone = any(self.gone.get(slot.sender, -1) >= self.number for slot in missing)
         if missing and (gone or self.now > self.waiting + self.setup.patience):
             names = sorted({self.setup.names[s.sender] for s in missing})

@@ -65,7 +65,7 @@ class Meeting(CatchingUp):
         data = self.seal(Kind.HELLO, number, payload=hello.pack())
         self.hold(secret=struct.pack("<I", number) + secret)
         records = {"number": struct.pack("<I", number), "hello": data, "commit": None, "message": None}
-        records["lost"] = b"1" if self.lost else None
+        records |= {"lost": b"1" if self.lost else None, f"hello/{number}": self.read(data).digest}
         if self.finishing is not None:
             records["finish"] = b"".join(struct.pack("<H", i) for i in sorted(self.finishing))
         self.store(records, lambda: self._say_hello(data))
@@ -74,7 +74,7 @@ class Meeting(CatchingUp):
         frame = self.read(data)
         if frame.attempt == self.number and self.phase == "meet":
             self.hello = self.publish(data)
-            self.ask(self.wanted_in_meeting())
+            self.ask(self.wanted_in_meeting() + self.forgotten())
 
     def _stated_past(self) -> list[Past]:
         """The attempts in which this site was charged.
@@ -258,6 +258,8 @@ class Meeting(CatchingUp):
         hellos = [read_hello(frame.payload) for frame in agreed.hellos.values()]
         releases = self.raised([h.past for h in hellos], [h.past for h in hellos if not h.lost])
         data = self.seal(Kind.SIGN, self.number, scope=scope)
+        if not self.lost and (unsigned := self.unsigned(agreed.past)):  # its own hello may come back in time
+            self.ask([Slot(Kind.HELLO, number, 0, self.setup.own) for number in sorted(unsigned)])
         self.store(
             {**records, "past": self._pack_pasts(), "sign": data}, lambda: self._say_signed(data), releases
         )
@@ -290,7 +292,7 @@ class Meeting(CatchingUp):
                 continue
             node = self.method.attempt(entry.members, entry.base, entry.left)
             for t in range(known + 1, charged + 1) if node is not None else ():
-                releases.append(self.release(node, entry, bytes(32), t))
+                releases.append(self.release(node, entry, b"", t))
             self.past[entry.number] = replace(entry, charged=charged)
         return tuple(releases)
 

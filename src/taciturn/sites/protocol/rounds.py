@@ -58,6 +58,18 @@ class RoundSteps(Meeting):
         needed = [Slot(kind, a, k, i) for kind, k in kinds for i in self._needed(kind, k)]
         return [slot for slot in needed if (slot, self.scope) not in self.board]
 
+    def _outdated(self) -> list[Slot]:
+        """Messages of the last complete round that other members may refuse: their certificates are invalid.
+
+        A member that lacks the total of this round needs them under the senders' new certificates.
+        """
+        if self.attempt is None or not self.completed[1]:
+            return []
+        a, t = self.attempt.number, self.completed[1]
+        slots = [Slot(Kind.MESSAGE, a, t, i) for i in self.attempt.members]
+        held = {slot: self.board[slot, self.scope][0] for slot in slots if (slot, self.scope) in self.board}
+        return [slot for slot, frame in held.items() if not self.believed(frame)]
+
     def _needed(self, kind: Kind, t: int) -> tuple[int, ...]:
         """The members whose frame of round t this site needs."""
         members = () if self.attempt is None else self.attempt.members
@@ -100,7 +112,7 @@ class RoundSteps(Meeting):
 
     def _own(self, kind: Kind, t: int) -> SignedFrame | None:
         """This site's frame of round t, if it has sent one."""
-        return self.find(kind, self.current().number, t, self.setup.own, self.scope)
+        return self.find(kind, self.live.number, t, self.setup.own, self.scope)
 
     def _state_digest(self, t: int) -> bytes:
         return hashlib.sha256(self.digest + self.node.facts(t) + self.scope).digest()
@@ -145,8 +157,9 @@ class RoundSteps(Meeting):
 
     def _say(self, data: bytes) -> None:
         """Send a stored frame, unless the attempt has ended meanwhile."""
-        if self.phase == "run" and self.read(data).scope == self.scope:
-            self.publish(data)
+        frame = self.read(data)
+        if self.phase == "run" and frame.scope == self.scope:
+            self.publish(data, frame)
             self.waiting = self.now
 
     def _commits(self, t: int) -> dict[int, bytes] | None:
@@ -252,10 +265,10 @@ class RoundSteps(Meeting):
 
         A message that was set aside counts only if the round then leads to a digest in `stated`.
         """
-        whole = not self._lacks(Kind.MESSAGE, self.current().number, t)
+        whole = not self._lacks(Kind.MESSAGE, self.live.number, t)
         if not whole and not (stated and self.aside):
             return None
-        slots = [Slot(Kind.MESSAGE, self.current().number, t, i) for i in self._needed(Kind.MESSAGE, t)]
+        slots = [Slot(Kind.MESSAGE, self.live.number, t, i) for i in self._needed(Kind.MESSAGE, t)]
         found = {slot.sender: self.board.get((slot, self.scope)) or self.aside.get(slot) for slot in slots}
         held = {i: pair for i, pair in found.items() if pair is not None}
         if len(held) < len(found) or (not whole and self._leads_to(t, held) not in stated):
