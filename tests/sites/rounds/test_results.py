@@ -49,6 +49,14 @@ def test_the_statement_is_signed_by_its_site(written):
     assert "eta" not in json.dumps(facts) and "penalty" not in json.dumps(facts)
 
 
+def test_the_ledger_of_a_site_is_certified_at_the_delta_of_its_budget(tmp_path, capsys):
+    ready = make_ready(sites(tmp_path, site={"budget": {"epsilon": 1000.0, "delta": 1e-7}})[0])
+    with open_store(ready) as store:
+        charge_round(ready, store, 1)
+    assert run(["verify", str(ready.site.state / "site.sqlite"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["delta"] == 1e-7
+
+
 @pytest.mark.parametrize("key", ["epsilon", "site", "rounds", "simulated", "delta"])
 def test_edited_statement_is_rejected(written, key):
     site, trust = written

@@ -28,6 +28,7 @@ def test_a_step_is_there_after_a_restart_with_its_charge(ready):
         charge_round(ready, store, 1, b"one")
         store.write(StoreRecords(2, {"hello": b"h", "gone": b"x"}))
         store.write(StoreRecords(3, {"gone": None}))
+        assert store.reached == (1, 1)
     with open_store(ready) as store:
         assert store.records() == {"message": b"one", "hello": b"h"}
         assert store.reached == (1, 1) and store.rounds == [1]

@@ -17,7 +17,7 @@ from taciturn.sites.rounds.driver import SiteDriver
 
 def test_a_neighbour_that_sends_without_pause_does_not_hold_up_the_timer():
     """Without ticks, a site would never continue without a silent member."""
-    events = queue.Queue()
+    events = queue.SimpleQueue()
     for _ in range(3):
         events.put(Heard(b"garbage", 1))
     setup = SimpleNamespace(tick=60.0)
@@ -41,7 +41,7 @@ def test_ticks_that_take_longer_than_their_interval_do_not_hold_up_received_fram
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     protocol = SimpleNamespace(setup=SimpleNamespace(tick=0.5), completed=(0, 0), handle=handle)
     looks = SimpleNamespace(look=lambda **_: None)
-    events = queue.Queue()
+    events = queue.SimpleQueue()
     events.put(Heard(b"frame", 1))
     driver = SiteDriver(None, None, None, looks, protocol, events, None, looks, None)
     with pytest.raises(SiteError, match="without a result"):

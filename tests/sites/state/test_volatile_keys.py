@@ -13,7 +13,14 @@ from taciturn.core.errors import SiteError, WrongFiles
 from taciturn.sites.files.site import KEYRING
 from taciturn.sites.state import kernel_keyring, volatile_keys
 from taciturn.sites.state.kernel_keyring import LARGEST, KernelKeyring
-from taciturn.sites.state.volatile_keys import NAMES, MemoryFolder, find_fault, mounted, open_volatile
+from taciturn.sites.state.volatile_keys import (
+    NAMES,
+    MemoryFolder,
+    find_fault,
+    mounted,
+    never_written,
+    open_volatile,
+)
 
 SHARED = os.environ.get("RUNTIME_DIRECTORY", "")
 PLACES = [
@@ -119,6 +126,33 @@ def test_a_folder_on_a_disk_is_refused_with_the_command_that_helps(state, tmp_pa
     with pytest.raises(WrongFiles, match=r"must be on a tmpfs.*mount -t tmpfs -o noswap"):
         open_volatile(tmp_path, state)
     assert "cannot be read" in find_fault(tmp_path / "nowhere")
+
+
+def test_the_quick_check_of_a_folder_accepts_nothing_that_the_full_check_refuses(
+    state, tmp_path, monkeypatch
+):
+    keys = open_volatile(None, state)
+    keys.change({"keys": b"secret"})  # the first write creates the folder
+    folder = keys.place.folder.parent
+    monkeypatch.setattr(volatile_keys, "swaps", lambda: True)
+    assert not never_written(folder)
+    monkeypatch.setattr(volatile_keys, "swaps", lambda: False)
+    assert never_written(folder) == (volatile_keys._statfs() is not None) and not find_fault(folder)
+    assert not never_written(tmp_path / "nowhere")
+    if mounted(tmp_path)[0] != "tmpfs":
+        assert not never_written(tmp_path)
+        with pytest.raises(WrongFiles, match="must be on a tmpfs"):
+            MemoryFolder(tmp_path / "keys").write("keys", b"secret")
+        assert list((tmp_path / "keys").iterdir()) == []
+
+
+def test_a_machine_without_the_quick_check_makes_the_full_one(state, monkeypatch):
+    keys, looked = open_volatile(None, state), []
+    monkeypatch.setattr(volatile_keys, "_statfs", lambda: None)
+    monkeypatch.setattr(volatile_keys, "find_fault", lambda folder: looked.append(folder) or "")
+    keys.change({"keys": b"secret"})
+    assert looked == [keys.place.folder] and keys.read() == {"keys": b"secret"}
+    keys.wipe()
 
 
 def test_a_tmpfs_that_may_be_swapped_is_refused(state, monkeypatch):

@@ -66,7 +66,7 @@ def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
 
 @contextmanager
 def unusable_named(path: Path) -> Iterator[None]:
-    """Name the file in the error about a full disk or a locked file."""
+    """Add the path to an error about a full disk or a locked file."""
     try:
         yield
     except LedgerError as error:

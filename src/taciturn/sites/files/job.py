@@ -38,7 +38,7 @@ class NetworkJob(Job):
     """The keys of job.toml. With the method "masked", masks hide each site's message, and only sums of all
     messages are visible; with "penalty", the noise of each site protects its rows.
 
-    epsilon : for "masked": the cost of the run at `delta`. With "penalty", each site chooses its own epsilon.
+    epsilon : for "masked": the cost of the run at `delta`. With "penalty", it depends on each site's noise.
     dual_step, clip, grid, tol : for "penalty". `dual_step` is theta. Every released number is a multiple of
         `grid` within +-`clip`. `tol` is how far the solver's result may be from the exact minimiser.
     quorum : how many of the N sites must stay: more than (N + colluding) / 2. The run continues without sites
@@ -79,7 +79,7 @@ class NetworkJob(Job):
         records = sum(site.samples for site in self.sites)
         checks.usual_delta(self.delta, records, insisted=self.large_delta)
         if self.relay is not None and self.relay.name in self.names:
-            raise ValueError("`relay.name` must differ from the names of the sites")
+            raise ValueError(f"`relay.name` must differ from the names of the sites; got {self.relay.name!r}")
         self._check_keys()
         for i, j in self.graph.edges if self.relay is None else ():
             if self.sites[i].endpoint is None and self.sites[j].endpoint is None:
@@ -149,7 +149,9 @@ class NetworkJob(Job):
         from ...questions.question import PublicTable, Spending
 
         if self.kind == TRAIN or self.epsilon is None:
-            raise SiteError(f"the job {self.name} is of kind 'train', and asks no questions.")
+            raise SiteError(
+                f"the job {self.name} trains a model (`kind` 'train'); only jobs of other kinds give answers."
+            )
         schema = None if self.table is None else self.schema_
         public = PublicTable(
             schema, self.label, self.names, self._folder, self.width, self.person is not None
@@ -248,10 +250,7 @@ class NetworkJob(Job):
 
     @property
     def where(self) -> str:
-        """Where the sites are, by their endpoints: "folders" on one machine, or a "network".
-
-        Empty for a rehearsal.
-        """
+        """ "folders" if all endpoints are on this machine, else "network"; empty for a rehearsal."""
         addresses = [site.endpoint for site in self.sites if site.endpoint is not None]
         addresses += [] if self.relay is None else [self.relay.endpoint]
         local = all(_LOOPBACK.match(address) for address in addresses)
@@ -280,7 +279,6 @@ class NetworkJob(Job):
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph of the links between sites."""
         return self.linked(self.names)
 
     @cached_property
@@ -288,7 +286,6 @@ class NetworkJob(Job):
         return {entry.name: entry for entry in self.sites}
 
     def site(self, name: str) -> NetworkSite:
-        """The entry of a site."""
         if name in self._entries:
             return self._entries[name]
         raise SiteError(

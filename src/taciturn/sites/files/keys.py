@@ -1,7 +1,8 @@
 """Keys: each site has one Ed25519 key, with which it proves its name in TLS and signs its messages (frames).
 
-A site creates its own key and a signing request; the private key never leaves the site. The sites choose the
-authority that signs the requests. To try things out, there is a throw-away authority.
+Each site creates its own key, which never leaves the site. An authority that the sites choose certifies it,
+in answer to a signing request; if the job lists the keys, each site signs its certificate itself. To try
+things out, there is a throw-away authority.
 """
 
 from __future__ import annotations
@@ -55,7 +56,6 @@ def signing_request(key: Ed25519PrivateKey, name: str, hosts: Sequence[str]) -> 
 
 @about_files
 def load_key(path: Path) -> Ed25519PrivateKey:
-    """The site's private key."""
     try:
         key = serialization.load_pem_private_key(read_pem(path), password=None)
     except (ValueError, TypeError) as error:
@@ -77,7 +77,6 @@ def load_certificates(path: Path) -> list[x509.Certificate]:
 
 
 def pem(certificate: x509.Certificate) -> bytes:
-    """A certificate in PEM form."""
     return certificate.public_bytes(PEM)
 
 
@@ -110,7 +109,9 @@ def read_request(path: Path) -> Request:
     if not isinstance(key, Ed25519PublicKey):
         raise SiteError(f"{path}: must contain an Ed25519 key, which signs the messages.")
     if len(list(hosts)) > MOST_HOSTS:
-        raise SiteError(f"{path}: must ask for at most {MOST_HOSTS} hosts; got {len(list(hosts))}.")
+        raise SiteError(
+            f"{path}: a signing request may name at most {MOST_HOSTS} hosts; got {len(list(hosts))}."
+        )
     return Request(text, str(names[0].value), tuple(str(host.value) for host in hosts), fingerprint(key))
 
 
@@ -191,7 +192,7 @@ class Authority:
 def _for_site(
     builder: x509.CertificateBuilder, hosts: x509.SubjectAlternativeName
 ) -> x509.CertificateBuilder:
-    """Restrict a certificate to a client and server at these hosts, which cannot sign certificates."""
+    """Let a certificate serve as client and server at these hosts, but not sign other certificates."""
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(hosts, critical=False)
     both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]

@@ -1,7 +1,7 @@
-"""Files that a party starts from: templates, a kit with a folder for every party of a job, a systemd unit.
+"""Files that a party (a site or the relay) starts from: templates, a kit for a whole job, a systemd unit.
 
-No kit contains a key: each party creates its key on its own machine, with `taciturn site keys` or `taciturn
-site relay-keys`. The templates are in the folder `texts`.
+A kit has a folder for every party of a job. It contains no keys: each party creates its key on its own
+machine, with `taciturn site keys` or `taciturn site relay-keys`. The templates are in the folder `texts`.
 """
 
 from __future__ import annotations

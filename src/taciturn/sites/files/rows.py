@@ -31,7 +31,7 @@ def load_rows(site: Site) -> tuple[Array, Array]:
 def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
     """(X, y, weights): rows of norm at most 1, their labels, and 1/m for each row of a person with m rows.
 
-    If the job protects single rows, the weights are None. The number of rows or persons must be the job's.
+    If the job protects single rows, the weights are None. The job fixes the number of rows or persons.
     """
     path, job = _path(site), site.job
     if site.file.csv is not None and path.suffix != ".csv":
@@ -62,12 +62,14 @@ def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
 
 @about_files
 def load_table(site: Site) -> SiteTable:
-    """The columns that the questions need, or the array X, if the number of rows is the one in the job."""
+    """The columns that the questions need, or the array X, with as many rows or persons as the job states."""
     path, job = _path(site), site.job
     if job.table is None:
         (X,) = read_arrays(_array_file(site), "X")
         if X.ndim != 2 or X.shape[1] != job.width or job.person is not None:
-            raise SiteError(f"{path}: X must have {job.width} columns, and the job must not have `person`.")
+            raise SiteError(
+                f"{path}: X must have {job.width} columns, not {X.shape}; `person` needs a table."
+            )
         check_samples(job, site.rows.site, len(X), path)
         return SiteTable({}, len(X), None, site.number, X)
     tables = read_tables(job, [site.rows], job.asking.reads, job.asking.numbers)
@@ -75,7 +77,7 @@ def load_table(site: Site) -> SiteTable:
 
 
 def _path(site: Site) -> Path | TableQuery:
-    """Where the rows are; a file must have a known suffix."""
+    """The file or the query with the rows; a file must have a known suffix."""
     path = site.rows.path
     if isinstance(path, Path) and path.suffix not in READERS:
         raise SiteError(f"{path}: `data` must end in {', '.join(READERS)}.")
@@ -93,7 +95,9 @@ def _from_arrays(site: Site) -> tuple[Array, Array, Any]:
 def _array_file(site: Site) -> Path:
     """The file with the arrays of a job without a schema."""
     if not isinstance(site.rows.path, Path):
-        raise SiteError("`database`: a job with `dimension` needs arrays; use an .npz file in `data`.")
+        raise SiteError(
+            "`database` must be left out, because the job states `dimension`; use an .npz file in `data`."
+        )
     return site.rows.path
 
 
@@ -102,7 +106,8 @@ def _from_table(site: Site) -> tuple[Array, Array, Any]:
     job = site.job
     if job.label is None:
         raise SiteError(
-            f"{site.rows.path}: a table needs `schema` and `label` in the job; `dimension` needs an .npz."
+            f"{site.rows.path}: for a table, the job must have `schema` and `label`; for an .npz file, it "
+            "must have `dimension`."
         )
     tables = read_tables(job, [site.rows], [*job.schema_.names, job.label.column])
     columns, ids = tables.columns, tables.person

@@ -1,4 +1,7 @@
-"""site.toml: the private settings of this site. Nothing in it leaves the site."""
+"""site.toml: the private settings of this site, which it sends to no other site.
+
+The site's certificate contains its penalty, noises and budget; show it only to those who may know them.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,7 @@ from .parties import Endpoint, Name
 
 WATCH = r"^([0-9.]+|localhost):[0-9]{1,5}$|^unix:.+$"
 HEX = r"^[0-9a-fA-F]+([ :-]?[0-9a-fA-F]+)*$"
-KEYRING = Path("keyring")
-"""The value of `keys.volatile` that selects the kernel's keyring."""
+KEYRING = Path("keyring")  # the value of `keys.volatile` that selects the kernel's keyring
 
 
 def _path(entry: Any) -> Any:
@@ -58,7 +60,7 @@ class BudgetEntry(Facts):
     """The budget of the table. If a job would exceed it, the site releases nothing for the job.
 
     epsilon, delta : the limits. The cost of a job is computed at this delta, whatever delta the job states.
-    large_delta : allow a delta above 1 / rows, in this budget or in the job; it may reveal a whole row.
+    large_delta : allow a delta above 1 / rows, in this budget or in the job; such a delta may reveal a row.
     least_grid : the finest `grid` of a job that this site accepts.
     colluding : how many of the other sites may collude against this site, as its owner assumes. None means
         all of them. A masked job is charged at its cost under this assumption.
@@ -111,7 +113,8 @@ class SiteFile(Facts):
         the noise on the result, which covers the error of the solver.
     approve : which jobs need no approval by hand. If left out, every job needs one (`taciturn site approve`).
     rehearsal : allow a job with a `seed`. Anyone can reproduce the noise of such a job, so it is not private.
-    patience : how many seconds to wait for a silent neighbour before stopping cleanly.
+    patience : the longest silence of another site, in seconds. Then this site stops cleanly or, in a job with
+        a `quorum`, continues without the silent site.
     listen : where to listen, if that is not the endpoint that the job states (for example behind NAT).
     endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
     watch : where the running site shows its status: 127.0.0.1:PORT, unix:PATH, or ADDRESS:PORT with a token.

@@ -1,8 +1,8 @@
 """The driver runs one real site from its first round to its last. A stopped site continues where it was.
 
-The protocol decides what happens (`sites/protocol/`). One thread hands it one event after another and carries
-out its effects with a real disk, network and clock: records and charges go to disk, keys into volatile
-memory, and frames (signed messages) to Zenoh. A frame is sent only once all that it depends on is on disk.
+The protocol in `sites/protocol/` decides. One thread hands the protocol one event after another, and carries
+out the effects: records and charges go to disk, keys into memory that a power cut erases, and frames (signed
+messages) to Zenoh. A frame is sent only once everything that it depends on is on disk.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def run_site(
     newest : the owner confirms that no newer copy of the moved or restored state folder exists.
 
     Raises `SiteError` if the site cannot continue, for example because a neighbour is silent or the disk is
-    full. Nothing is lost: the next call continues with the same round and the same bytes. `StateLost` and
-    `Contradiction` end the run for good.
+    full. Nothing is lost: the next call continues with the same round and the same bytes. After `StateLost`,
+    the owner must act before the run can continue; `RunOver` and `Contradiction` end the run for good.
     """
     site, account = ready.site, open_account(ready.site)
     if newest and ready.prepared.padded:
@@ -117,7 +117,7 @@ def run_site(
         unmoved = check_start(ready, store, account, newest=newest)
         memory = open_volatile(site.volatile, site.database) if ready.prepared.padded else None
         refusals = Refusals()
-        events: queue.Queue[Event] = queue.Queue()
+        events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         setup = ready.setup(refusals, mark=store.reached[1], paid=not unmoved)
         protocol = recall(ready, store, setup, {} if memory is None else memory.read())
         if memory is None and unmoved:
@@ -172,7 +172,7 @@ class SiteDriver:
     memory: VolatileMemory | None
     links: ZenohLinks
     protocol: SiteProtocol
-    events: queue.Queue[Event]
+    events: queue.SimpleQueue[Event]
     account: Account | None
     room: WaitingRoom
     step: Callable[[int], None]
@@ -198,7 +198,7 @@ class SiteDriver:
             if isinstance(event, Tick):
                 self.links.look()
                 self.room.look()
-                # again: however slow a tick is, received events are handled before the next tick
+                # restarted after the tick: even if ticks are slow, received events come between them
                 self.timer = time.monotonic() + self.protocol.setup.tick
         self.room.look(last=True)
         if isinstance(self.result, SiteResult):
@@ -242,8 +242,7 @@ class SiteDriver:
                 self._stop(effect)
 
     def _finish(self, effect: Finished) -> None:
-        held = self.ready, self.store, self.protocol
-        self.result = end_run(*held, effect, account=self.account)
+        self.result = end_run(self.ready, self.store, self.protocol, effect, account=self.account)
         if self.memory is not None:
             self.memory.wipe()
 
@@ -268,17 +267,16 @@ class SiteDriver:
             if facts["refused"] not in BY_SIGNATURE:
                 self.links.refusals.refuse(self._name(facts["via"]), facts["refused"], text)
             return
-        event = "protocol"
-        if "round" in facts:
+        event = "round" if "round" in facts else "protocol"
+        if event == "round":
             self.step(1)
-            event = "round"
         level = logging.WARNING if warning else logging.DEBUG if facts else logging.INFO
         log.log(level, "%s", text, extra={"facts": {"event": event, **facts}})
 
     # -- a run that must stop ---------------------------------------------------------------------------
 
     def _stop(self, effect: Stop) -> None:
-        """Report what this site has released, tell the neighbours, and end with the reason."""
+        """Raise the error of the reason. For some reasons, first look for a proof, or state the releases."""
         if effect.reason is Reason.LEFT_ALONE:
             self.room.look()
             if self.room.names:
@@ -319,7 +317,7 @@ class SiteDriver:
         )
 
     def _stay(self, evidence: tuple[bytes, ...], owner: str) -> None:
-        """Send the proof (two frames) for a minute, or until each neighbour but the culprit returns it."""
+        """Send the proof (two frames) until each neighbour but the culprit returns it, for at most 60 s."""
         site = self.ready.site
         shown: dict[int, set[bytes]] = {
             site.job.names.index(name): set() for name in site.neighbours if name != owner

@@ -1,6 +1,6 @@
 """The start and the end of a run.
 
-Before a site connects, it checks whether its run is over, whether its state is the newest, and what it has
+Before a site connects, it checks whether its run is over and its state is the newest, and loads what it has
 sent. Rounds belong to attempts: sequences of rounds with fixed members. If a member drops out, the others
 start a new attempt. At the end all members of the last attempt have the same result, and each writes it.
 """
@@ -121,7 +121,7 @@ def recall(
 def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
     """Entries that let the protocol continue a job without masks, which keeps no secrets in volatile memory.
 
-    They state only the current attempt and round. `read_mark` has checked that the state is the newest.
+    They state the attempt and round. Random bytes replace the private key, which such a job does not use.
     """
     number, t = protocol.number, protocol.completed[1] + 1
     return {"secret": struct.pack("<I", number) + os.urandom(32), "keys": RoundKeys(number, t, {}).pack()}

@@ -1,9 +1,9 @@
-"""Evidence: what a site writes when a run must stop: proof of a contradiction, and its own releases.
+"""What a site writes when a run must stop: a proof of a contradiction, and a report of its own releases.
 
 If a site signed two frames (messages) that contradict each other, every site that receives both writes them
 to its state folder and shows them to its neighbours. The run ends for all sites, and the error names the
-culprit. Each site signs what it has actually released, in `stopped.json`, and no model is written. A site
-that already has its result runs on for its neighbours. If the run must stop then, it deletes its result.
+culprit. Each site signs what it has actually released, in `stopped.json`, and no model is written. If a
+site already has its result, and only runs on for its neighbours, it deletes this result.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def write_proof(folder: Path, job: str, owner: str, data: Sequence[bytes]) -> Pa
 
 
 def find_proof(ready: PreparedSite) -> tuple[Path, Equivocation] | None:
-    """The proof of a contradiction that this site stored in an earlier process; the run is over then."""
+    """The proof of a contradiction in this job that an earlier process stored: then the run is over."""
     for path in sorted(ready.site.state.glob("proof-*.json")):
         caught = read_proof(path, ready.trust)
         if caught.frames[0].job == ready.site.job.hash:
@@ -104,7 +104,7 @@ def cost_of(ready: PreparedSite, released: Sequence[int]) -> float:
     if not released:
         return 0.0
     run, charges = ready.prepared.released(ready.run, released)
-    unplanned = replace(ready.facts, eta=(), scale=(), output_scale=())  # a round may have been sent twice
+    unplanned = replace(ready.facts, eta=(), scale=(), output_scale=())  # the plan has each round only once
     ledger = MemoryLedger(run, [unplanned])
     for charge in charges:
         ledger.charge(charge)
@@ -114,8 +114,8 @@ def cost_of(ready: PreparedSite, released: Sequence[int]) -> float:
 def state_released(ready: PreparedSite, store: SiteStore, cause: str, *, twice: int | None = None) -> str:
     """Write a signed report of what this site has actually released, and return its content as text.
 
-    twice : a round that this site sent in two frames, because a copy of it ran, since an unknown round. So
-        every round up to this one counts twice, and the figures are lower bounds ('at least').
+    twice : a round in which this site signed two frames; 0 for the end of the run. A copy of the site
+        may have sent every round up to this one, so each counts twice, and the figures are lower bounds.
     """
     released, at_least = store.rounds, store.at_least or twice is not None
     if twice is not None:

@@ -1,4 +1,4 @@
-"""Prepare a site before round 1: load and check its files, compute the cost of the run, compile the code."""
+"""Prepare a site before round 1: check its files, compute the cost of the run, load compiled code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..wire.config import largest_payload
 from ..wire.refusals import Refusals
 from ..wire.trust import Identity, Trust, load_identity, site_trust
 
-GATHER = 5.0  # seconds to wait, after the first hello (a site's request to take part), for more
+GATHER = 5.0  # seconds to wait for more hellos after the first; a hello is a site's request to take part
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PreparedSite:
         return self.prepared.forecast(self.run, self.budget.delta)
 
     def planned(self) -> Certificate:
-        """The cost that is charged to the table's account: if as many sites collude as the owner assumes."""
+        """The cost that is charged to the account: against as many colluding sites as the owner assumes."""
         return self.prepared.forecast(judged(self.run, self.site.file.budget.colluding), self.budget.delta)
 
     def method(self) -> Any:
@@ -55,7 +55,7 @@ class PreparedSite:
     def setup(self, refusals: Refusals, *, mark: int, paid: bool = False) -> SiteSetup:
         """The setup of this site's protocol; without a `quorum` in the job, no site may drop out.
 
-        mark : the newest round that this site may have sent, according to the high-water mark.
+        mark : the newest round that this site may have sent, by its state and the high-water mark.
         paid : whether the mark or the account shows that the state is not the newest.
         """
         site, job, method = self.site, self.site.job, self.method()
@@ -130,5 +130,5 @@ def _load(site: Site) -> Any:
 
 
 def prepare_run(site: Site) -> SitesMethod:
-    """The method with all numbers that this site knows, checked: not the other sites' penalty and noise."""
+    """The checked method, with all numbers that this site knows; it does not know other sites' noise."""
     return site.job.settings.prepare(site.number, site.settings, real=not site.job.simulated)

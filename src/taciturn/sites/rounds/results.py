@@ -38,7 +38,7 @@ AHEAD = datetime.timedelta(days=1)  # the most by which two clocks may differ
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
 _MASKED = ("colluding", "epsilon_against")
 _ONLY_IN = {
-    FORMAT: ("rounds", "pure_epsilon", "ledger", "ended", "attempts", *_MASKED),
+    FORMAT: ("rounds", "pure_epsilon", "ledger", "ended", "attempts", "left_out", *_MASKED),
     STOPPED: ("released", "because_of"),
 }
 _SETTINGS = {"h": "smoothing", "scale": "scale"}  # parameters of a loss: their names in an estimator
@@ -56,20 +56,25 @@ def write_results(
 
     If not all sites completed all rounds, `ended` has the last `round`, the `sites` and the `reason`. If
     `coordinates` V are given, the model applies to V'x, shrunk to norm at most 1, and not to x. A job that
-    trains no model has result.json instead of model.json.
+    trains no model has result.json instead of model.json. `left_out` in the statement counts rounds of the
+    model in which this site released nothing, for example because it was away.
     """
     folder, job = ready.site.state, ready.site.job
     asked = job.kind != TRAIN
     facts = {} if asked else model_facts(job, model, ended, coordinates)
     numbers: list[Any] = [facts.get(key) for key in ("coef", "intercept", "whitening")]
     released = released_as(job.sums, model) if asked else Released.model(*numbers)
-    certificate = Certificate.from_ledger(store.ledger, job.delta, released)
+    took_part = len(store.charges) > store.run.moments  # otherwise, this site added nothing to the result
+    certificate = Certificate.from_ledger(store.ledger, job.delta, released if took_part else None)
     facts = answer_facts(job, model, certificate) if asked else facts
     texts = {
         RESULT if asked else MODEL: json.dumps(facts, indent=1, allow_nan=False) + "\n",
         CERTIFICATE: certificate.to_json(),
     }
     signed = statement(ready, certificate, texts) | ({} if ended is None else {"ended": ended})
+    last = job.rounds if ended is None else int(ended["round"])
+    missing = len(set(range(1, last + 1)) - set(store.rounds))
+    signed |= {"left_out": missing} if missing else {}
     signed |= {"at_least": True} if store.at_least else {}
     texts[STATEMENT] = json.dumps(sign_facts(ready, signed), indent=1) + "\n"
     for name, text in texts.items():
@@ -140,7 +145,7 @@ def statement(ready: PreparedSite, certificate: Certificate, texts: dict[str, st
 
 
 def _costs(certificate: Certificate) -> dict[str, Any]:
-    """The costs that a certificate states, for the statement, and the hash of the ledger behind them.
+    """For a statement: the costs that a certificate states, and the hash of the ledger behind them.
 
     A masked run adds the assumed number of colluding sites, and epsilon against 0, 1, ... of them.
     """
@@ -212,7 +217,7 @@ def _check_facts(facts: dict[str, Any]) -> None:
     """Check the types in a statement. `verify_statement` reports each error as 'is not a signed statement'.
 
     A statement of a whole run must name both result files; otherwise it could be put beside any files. Each
-    entry is allowed only in the format that checks it.
+    key in `_ONLY_IN` is allowed in one format only, because the other format does not check it.
     """
     form = facts["format"]
     if (
@@ -242,16 +247,20 @@ def _check_facts(facts: dict[str, Any]) -> None:
 
 def _check_end(facts: dict[str, Any]) -> None:
     """Check the entries of a whole run: its rounds, its pure epsilon, and how it ended if not as planned."""
-    if not _is_whole(facts["rounds"]):
+    left_out = facts.get("left_out", 0)
+    if not _is_whole(facts["rounds"]) or not _is_whole(left_out):
         raise TypeError("rounds")
     if facts["pure_epsilon"] is not None and not _is_number(facts["pure_epsilon"]):
         raise TypeError("pure_epsilon")
     if "ended" not in facts:
         return
-    ended = facts["ended"]
-    if not _is_whole(ended["round"], 1) or ("attempts" not in facts and ended["round"] > facts["rounds"]):
+    ended, last = facts["ended"], facts["ended"]["round"]
+    if not _is_whole(last, 1) or left_out > last:
         raise ValueError("ended")
-    if not isinstance(ended["reason"], str) or facts["site"] not in ended["sites"]:
+    total = facts["rounds"] + left_out  # without repeated rounds, at most one more than the last complete one
+    if "attempts" not in facts and (total < last or (left_out and total > last + 1)):
+        raise ValueError("ended")
+    if not isinstance(ended["reason"], str) or not (left_out or facts["site"] in ended["sites"]):
         raise TypeError("ended")
 
 
@@ -300,8 +309,10 @@ def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
         raise SiteError(f"{beside}: is not the result of a network's run.") from error
     if hashed != facts["job"]["sha256"] or run.get("job") != facts["job"]["name"]:
         raise SiteError(f"{path}: {beside.name} in the same folder is the result of another job.")
-    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds
-    completed = rounds if again else facts["rounds"]
+    left_out = facts.get("left_out", 0)
+    total = facts["rounds"] + left_out
+    again = "attempts" in facts and _is_whole(rounds, 1) and left_out <= rounds <= total
+    completed = rounds if again else total  # an attempt may repeat rounds, which count again
     stated = {
         "rounds": (completed if ended is None else ended["round"], rounds),
         "sites": (sites if ended is None else ended["sites"], sites),

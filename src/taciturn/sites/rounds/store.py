@@ -66,7 +66,7 @@ class SiteStore:
             raise WrongFiles(f"{path.parent}: `state` must be a folder or must not exist yet.") from error
         check_place(path, write=True)
         self.path, self.run, self.facts, self.budget = path, run, facts, budget
-        self.at_least = False  # whether more may have been sent: the state was lost, moved or restored
+        self.at_least = False  # whether more was perhaps sent than is charged in this file
         self._lock = LockFile(path)
         try:
             with wrong_ledger_as(path), ledger_errors():
@@ -98,8 +98,10 @@ class SiteStore:
             first, self.charges = bodies[0], bodies[1:]
             self.id = str(first["id"])
             self.rest = _rest(self._record(REST))
+            self._charged = max([(0, 0), *map(_round, self.charges)])
             floor = self._record(FLOOR)
-            self._floor = (0, 0) if floor is None else tuple(map(int, json.loads(floor)))
+            attempt, round = (0, 0) if floor is None else map(int, json.loads(floor))
+            self._floor = attempt, round
             self.at_least = floor is not None
             whose = first["job"], first["name"]
         if whose != (job.hex(), name):
@@ -123,26 +125,30 @@ class SiteStore:
 
     def write(self, effect: StoreRecords) -> None:
         """Write one step: on return all of it is on disk; on an error none of it is."""
-        head, charges = self.head, list(self.charges)
+        head, charges, charged = self.head, list(self.charges), self._charged
         with self._transaction() as db:
             for release in effect.releases:
                 body = _body(release, len(charges) + 1)
                 head = chain.append(db, head, body, (body["site"], body["t"]))
                 charges.append(body)
+                charged = max(charged, _round(body))
             for key, value in effect.records.items():
                 if value is None:
                     db.execute("DELETE FROM records WHERE key = ?", (key,))
                 else:
                     db.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (key, value))
-        self.head, self.charges = head, charges
+        self.head, self.charges, self._charged = head, charges, charged
 
     def confirm(self, attempt: int, round: int) -> None:
-        """Record that rounds up to this one may have been sent uncharged; figures become 'at least'."""
+        """Record that rounds up to this one may have been sent although this file has no charge for them.
+
+        From then on, the site states its privacy costs as 'at least'.
+        """
         self._floor, self.at_least = max(self._floor, (attempt, round)), True
         self.write(StoreRecords(0, {FLOOR: json.dumps(self._floor).encode()}))
 
     def end_early(self, rest: tuple[SumFacts, ...]) -> None:
-        """Record an early end. `rest` : the last attempt's planned rounds, which the certificate states."""
+        """Record an early end, and the planned rounds that the certificate lists as not released."""
         self.rest = rest
         text = json.dumps([dataclasses.asdict(entry) for entry in rest])
         self.write(StoreRecords(0, {REST: text.encode()}))
@@ -160,11 +166,11 @@ class SiteStore:
     @property
     def reached(self) -> tuple[int, int]:
         """The newest attempt and round that this site may have sent; zeros before the first."""
-        return max([self._floor, *((body["attempt"], body["round"]) for body in self.charges)])
+        return max(self._floor, self._charged)
 
     @cached_property
     def identity(self) -> str:
-        """The identity of this file; a copy or a restored file has another one."""
+        """The identity of this file; a moved, copied or replaced file has another one."""
         return file_identity(self.path)
 
     @property
@@ -249,8 +255,8 @@ def unreadable_as(path: Path) -> Iterator[None]:
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError, *_ODD) as error:
         raise WrongFiles(
-            f"{path}: is damaged: one of its rows cannot be read. Nothing is released; restore the newest "
-            "intact copy of the folder."
+            f"{path}: is damaged: one of its rows cannot be read. The site releases nothing until you "
+            "restore the newest intact copy of the folder."
         ) from error
 
 
@@ -262,6 +268,11 @@ def _blob(value: object) -> bytes:
     if not isinstance(value, bytes):
         raise TypeError("not bytes")
     return value
+
+
+def _round(body: dict[str, Any]) -> tuple[int, int]:
+    """The attempt and the round of a row of the chain."""
+    return body["attempt"], body["round"]
 
 
 def _body(release: ChargedRelease, number: int) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from ..protocol.frames import Kind
 from ..protocol.machine import SiteProtocol
 from ..transport.zenoh import ZenohLinks
 from ..wire.probe import probe
-from ..wire.whereabouts import Whereabouts, write_seen
+from ..wire.whereabouts import Whereabouts, clock, write_seen
 
 WRITE = 1.0  # seconds between two writes of the file for `status`
-SAY = 10.0  # seconds of silence before the first line in the log; each further wait is ten times longer
+SAY = 10.0  # seconds of silence before the first line in the log; more lines follow after 10 s, 100 s, ...
 log = logging.getLogger("taciturn.site")
 
 
@@ -92,20 +92,20 @@ class WaitingRoom:
         return f"round {self.round}" if self.round <= rounds else "the end"
 
     def hint(self) -> str:
-        """The sites that delay the run, and those that want to finish it."""
+        """The sites that delay the run, and those that want to finish it early, as text."""
         blockers, site = self.whereabouts.blockers(), self.site
-        said = "" if set(blockers) <= set(self.names) else f"; {', '.join(blockers[:5])} holds up the run"
+        said = "" if set(blockers) <= set(self.names) else f"; held up by {', '.join(blockers[:5])}"
         finishers = [site.job.names[i] for i in self.protocol.finishers()]
         if finishers and self.protocol.phase == "meet":
             said += (
-                f"; {', '.join(finishers[:5])} wants to finish the run now, and releases nothing more: to "
-                "agree, stop this site and run taciturn site finish"
+                f"; {', '.join(finishers[:5])} will release nothing more, to finish the run now: to agree, "
+                "stop this site and run taciturn site finish"
             )
         return said
 
     def silence(self) -> str:
-        """The error when a site has waited for longer than `patience`."""
-        since = _clock(self.began_at or time.time())
+        """The text of the error after this site has waited for longer than `patience`."""
+        since = clock(self.began_at or time.time())
         reasons = "; ".join(
             f"{name}: {why}" for name in self.names if (why := self.links.refusals.reason(name))
         )
@@ -125,7 +125,7 @@ class WaitingRoom:
             log.warning(
                 "waiting for %s since %s (%s)%s%s",
                 _names(names),
-                _clock(since),
+                clock(since),
                 what,
                 f": {reasons}" if reasons else "",
                 hint,
@@ -145,7 +145,3 @@ class WaitingRoom:
 
 def _names(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))

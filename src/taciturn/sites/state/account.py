@@ -1,13 +1,13 @@
 """The account of a table: one budget for all jobs that ever used it, in a file that belongs to the table.
 
-A run is charged in full, right before its first message is stored, and stays charged however it ends. Until
-then it costs nothing: a site that only connected has released nothing. The charge is made once for each
+A run is charged in full, right before its first message is stored, and stays charged however it ends. Before
+that it costs nothing: a site that only connected has released nothing. The charge is made once for each
 run, also after restarts and restores. Estimators and training jobs may use the same file: it is a
 `taciturn.Budget`.
 
 If site.toml has no `budget.ledger`, the account is in the user's data folder, under a hash of the place of
-the rows. A new account there is refused if another table with the same columns has one: the table may be a
-copy, and a copy must not get its own budget.
+the rows. This folder gets no second account for a table with the same columns as another: the table may
+be a copy, and a copy must not get its own budget.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from ...core.canonical import digest
@@ -122,7 +123,7 @@ class Account:
     place: Path
     _looked: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def marks(self) -> HighWaterMark:
         """The high-water marks of the runs that use this table."""
         return HighWaterMark(self.beside("marks"))
@@ -172,8 +173,8 @@ class Account:
     def check(self, run: str) -> None:
         """Raise `WrongFiles` if the account no longer contains a run that was charged to it.
 
-        Then the file was deleted, emptied, restored or replaced. An unchanged file costs one `stat`; a file
-        that has changed, perhaps because another job was charged to it, is read again.
+        In that case the file was deleted, emptied, restored or replaced. An unchanged file costs one `stat`;
+        a file that has changed, perhaps because another job was charged to it, is read again.
         """
         found = self._look()  # taken before reading, so that a change meanwhile is noticed next time
         if not found or found != self._looked.get(run):
@@ -225,7 +226,7 @@ class Account:
         )
 
     def _look(self) -> tuple[int, ...]:
-        """The identity and change time of the file; empty if there is no file."""
+        """The identity and change time of the file; empty if the file is missing or empty."""
         try:
             found = self.place.stat()
         except OSError:

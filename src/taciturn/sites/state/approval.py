@@ -1,6 +1,7 @@
-"""Approval: a site runs nothing that its owner has not approved, by hand or by the rules in site.toml.
+"""Approval: a site runs no job, except a rehearsal, without approval by its owner or by rules in site.toml.
 
-Every answer to a job is in the table's audit log, where each row contains the hash of the row before.
+The table's audit log has every answer to a job (approved or refused). Each row contains the hash of the row
+before.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _columns(site: Site) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class AuditLog:
-    """The audit log of a table, a file beside its account. A changed or removed row is detected."""
+    """The audit log of a table, a file beside its account. A changed row breaks its chain of hashes."""
 
     path: Path
 
@@ -132,9 +133,7 @@ class AuditLog:
             yield db
 
     def _read(self, db: sqlite3.Connection) -> tuple[list[dict[str, Any]], chain.Head]:
-        if not chain.exists(db):
-            raise LedgerError("is not an audit log: it was emptied, or is another file.")
-        bodies, head = chain.verify_rows(db)
+        bodies, head = chain.verify_rows(db) if chain.exists(db) else ([], chain.EMPTY)
         if not bodies or bodies[0].get("format") != FORMAT:
             raise LedgerError("is not an audit log: it was emptied, or is another file.")
         return bodies[1:], head
@@ -188,7 +187,7 @@ def answer_by_hand(site: Site, planned: Planned, account: Account, *, approve: b
 
 
 def require(site: Site, planned: Planned, account: Account, *, charged: bool = False) -> None:
-    """Raise if the site may not take part; nothing was charged, stored or sent."""
+    """Raise an error if the site may not take part. This charges and sends nothing."""
     decision = decide(site, planned, account, charged=charged)
     if not decision.allowed:
         if not charged:
@@ -231,5 +230,5 @@ def _plain(asked: JobQuestion) -> dict[str, Any]:
 
 
 def what_for(site: Site) -> str:
-    """The text that names this run in the account."""
+    """The text that names the site and its job in the account; all runs of the job share it."""
     return f"site {site.name} in job {site.job.name}, {site.job.hash.hex()[:12]}"

@@ -2,8 +2,9 @@
 
 Rounds belong to attempts: sequences of rounds with fixed members. The mark is raised after a message is
 stored and before it is sent. A state that was restored from a backup lacks later messages, so it is below the
-mark. In a job without masks, a site with a restored or moved state continues only if the owner confirms it;
-reports of neighbours are not enough. Then all figures of the run are lower bounds ('at least').
+mark. In a job without masks, a site with a restored or moved state continues only if the owner confirms that
+no newer state exists: reports of neighbours do not prove it. After that, all figures of the run are lower
+bounds ('at least').
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -58,7 +59,7 @@ class HighWaterMark:
     def read(self, run: str) -> Mark | None:
         """The mark of a run; None before its first message."""
         try:
-            data = self._path(run).read_bytes()
+            data = Path(self._path(run)).read_bytes()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -96,7 +97,8 @@ class HighWaterMark:
             if mark is None:
                 self._write(descriptor, Mark(attempt, round, _digest(place)))
             elif mark.reached < (attempt, round):
-                self._write(descriptor, replace(mark, attempt=attempt, round=round, place=_digest(place)))
+                newer = Mark(attempt, round, _digest(place), mark.at_least, mark.writes)
+                self._write(descriptor, newer)
             elif mark.reached > (attempt, round):
                 raise StateLost(
                     f"this site has already sent round {mark.round} of attempt {mark.attempt}, but this "
@@ -107,10 +109,13 @@ class HighWaterMark:
     @contextmanager
     def _locked(self, run: str) -> Iterator[tuple[int, Mark | None]]:
         try:
-            place = self._path(run)
-            if new := not place.exists():
+            place, flags, new = self._path(run), os.O_RDWR | os.O_CLOEXEC, False
+            try:
+                descriptor = os.open(place, flags)
+            except FileNotFoundError:
+                new = True
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                descriptor = os.open(place, flags | os.O_CREAT, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 data = os.pread(descriptor, 2 * SLOT, 0)
@@ -133,10 +138,10 @@ class HighWaterMark:
         return max(marks, key=lambda mark: mark.writes)
 
     def _write(self, descriptor: int, mark: Mark) -> None:
-        mark = replace(mark, writes=mark.writes + 1)
-        text = canonical(vars(mark)).encode()
+        writes = mark.writes + 1
+        text = canonical(vars(mark) | {"writes": writes}).encode()
         slot = hashlib.sha256(text).hexdigest().encode() + text
-        os.pwrite(descriptor, slot.ljust(SLOT, b"\n"), SLOT * (mark.writes % 2))
+        os.pwrite(descriptor, slot.ljust(SLOT, b"\n"), SLOT * (writes % 2))
         os.fsync(descriptor)
 
     def _sync_folder(self) -> None:
@@ -146,8 +151,8 @@ class HighWaterMark:
         finally:
             os.close(descriptor)
 
-    def _path(self, run: str) -> Path:
-        return self.folder / f"{_digest(run)[:32]}.mark"
+    def _path(self, run: str) -> str:
+        return os.path.join(self.folder, f"{_digest(run)[:32]}.mark")
 
 
 def _read_slot(slot: bytes) -> Mark | None:
@@ -162,11 +167,12 @@ def _digest(place: str) -> str:
 
 
 def file_identity(path: Path) -> str:
-    """A text that differs for a copied, moved or restored state file.
+    """A text that is different once the state file was copied, moved or replaced.
 
     It contains the path, inode and machine of the file, and the inode and change time of its lock file, which
     is never written to. A copy has another inode. A copy in the place of the original has another lock file,
-    or a later change time. The device number is left out: on some machines a restart changes it.
+    or a later change time. The text does not reveal a file that was overwritten in place, but its older round
+    does. The device number is left out: on some machines a restart changes it.
     """
     lock = path.with_name(path.name + ".lock").stat()
     numbers = f"{path.stat().st_ino} {lock.st_ino} {lock.st_ctime_ns}"

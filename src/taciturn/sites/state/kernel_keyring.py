@@ -25,7 +25,8 @@ def _call(which: int, *arguments: object) -> int | None:
     """The result of a system call about keys; None if there is no such key."""
     if platform.system() != "Linux" or platform.machine() not in _CALLS:
         raise SiteError(
-            f"the kernel of {platform.system()} {platform.machine()} has no keyring for this program."
+            f"the kernel's keyring needs Linux on one of {', '.join(_CALLS)}; this is {platform.system()} on "
+            f"{platform.machine()}. Name a folder on a tmpfs in `keys.volatile`."
         )
     plain = [ctypes.c_long(entry) if isinstance(entry, int) else entry for entry in arguments]
     number = ctypes.c_long(_CALLS[platform.machine()][which])
@@ -63,7 +64,7 @@ class KernelKeyring:
                 f"the kernel's keyring holds at most {LARGEST} bytes in one key; got {len(secret)}. Name a "
                 "folder on a tmpfs in `keys.volatile`."
             )
-        _call(_KEYCTL, _LINK, _USER, _PROCESS)
+        _call(_KEYCTL, _LINK, _USER, _PROCESS)  # lets this process read the keys of its user
         if _call(_ADD, b"user", self._described(name), secret, len(secret), _USER) is None:
             raise SiteError(
                 "the kernel's keyring cannot be used: this user's keyring was revoked or expired."

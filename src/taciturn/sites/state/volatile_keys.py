@@ -2,21 +2,23 @@
 
 A masked job, in which masks hide each message, keeps its private keys, salts and noise here, and never in the
 state file or a backup. They survive kill -9, but not a reboot. Each entry is bound to the state file, so a
-site whose state file was moved, restored or copied finds no entries. The disk of a hibernated machine and an
-image of a machine with its memory contain the keys: protect both like a key.
+site whose state file was moved, copied or replaced finds no entries. The disk of a hibernated machine and a
+snapshot of a virtual machine with its memory contain the keys: protect both like a key.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import hashlib
 import os
+import platform
 import resource
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from io import FileIO
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ...core.errors import SiteError, WrongFiles
@@ -26,6 +28,8 @@ from .kernel_keyring import KernelKeyring
 
 NAMES = ("secret", "keys", "y")  # names of entries; each entry states its attempt and round
 _MAGIC = b"taciturn keys 2\n"
+_IN_MEMORY = (0x01021994, 0x858458F6)  # `f_type` of a tmpfs and of a ramfs in struct statfs
+_LONG_FIRST = ("x86_64", "aarch64", "riscv64")  # machines on which `f_type` is the first long of the struct
 _MOUNT = "mount -t tmpfs -o noswap,size=16m,mode=0700,uid=USER tmpfs FOLDER (Linux 6.4 and later)"
 
 
@@ -46,7 +50,7 @@ class VolatileMemory:
         return _MAGIC + bound + secret
 
     def read(self) -> dict[str, bytes]:
-        """All intact entries that belong to this state file; none for a restored file."""
+        """All intact entries that belong to this state file; none for a moved or copied file."""
         found = {name: self.place.read(name) for name in NAMES}
         secrets = {name: data[len(_MAGIC) + 32 :] for name, data in found.items() if data is not None}
         return {name: secret for name, secret in secrets.items() if found[name] == self._seal(secret)}
@@ -60,7 +64,6 @@ class VolatileMemory:
                 self.place.write(name, self._seal(secret))
 
     def wipe(self) -> None:
-        """Delete all secrets."""
         self.change(dict.fromkeys(NAMES))
 
 
@@ -122,6 +125,26 @@ def mounted(folder: Path) -> tuple[str, frozenset[str]]:
     return (mounts[0][0], frozenset.intersection(*options)) if mounts else ("", frozenset())
 
 
+def never_written(folder: Path) -> bool:
+    """Whether a folder is certainly in memory, on a machine without swap.
+
+    This check is quick, because it does not read the table of mounts. If it is False, a caller must make the
+    full check with `find_fault`.
+    """
+    if (statfs := _statfs()) is None:
+        return False
+    found = (ctypes.c_long * 32)()  # longer than struct statfs on every machine in `_LONG_FIRST`
+    return statfs(os.fsencode(folder), found) == 0 and found[0] in _IN_MEMORY and not swaps()
+
+
+@lru_cache(maxsize=1)
+def _statfs() -> Callable[..., int] | None:
+    """The function statfs of the C library; None where this module does not know the struct."""
+    if platform.system() != "Linux" or platform.machine() not in _LONG_FIRST:
+        return None
+    return ctypes.CDLL(None).statfs
+
+
 def swaps() -> bool:
     """Whether the machine has swap; True if this cannot be found out."""
     try:
@@ -140,18 +163,20 @@ class MemoryFolder:
     def write(self, name: str, secret: bytes) -> None:
         """Store a secret. Raise `WrongFiles` if the folder is no longer safe, for example with swap on."""
         self._make()
-        part = self._part(name)
+        place, part = self._place(name), self._part(name)
         try:
-            if fault := find_fault(self.folder):
+            if not never_written(self.folder) and (fault := find_fault(self.folder)):
                 raise WrongFiles(f"{self.folder} {fault}")
             _erase(part)  # a killed process may have left it behind
-            with open(part, "xb", buffering=0, opener=_for_owner) as file:
-                if file.write(secret) < len(secret):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            with _opened(self.folder / name) as before:
-                part.rename(self.folder / name)  # a process killed here leaves the old or the new file
+            _create(part, secret)
+            before = _open(place)
+            try:
+                os.rename(part, place)  # a process killed here leaves the old or the new file
                 if before is not None:
                     _overwrite(before)
+            finally:
+                if before is not None:
+                    os.close(before)
         except OSError as error:
             with suppress(OSError):
                 _erase(part)
@@ -171,14 +196,22 @@ class MemoryFolder:
 
     def delete(self, name: str) -> None:
         """Overwrite a secret, and remove it."""
-        _erase(self.folder / name)
+        _erase(self._place(name))
         _erase(self._part(name))
 
-    def _part(self, name: str) -> Path:
+    def _place(self, name: str) -> str:
+        """The file of a secret."""
+        return os.path.join(self.folder, name)
+
+    def _part(self, name: str) -> str:
         """The unfinished file of a secret."""
-        return self.folder / f".{name}.part"
+        return os.path.join(self.folder, f".{name}.part")
 
     def _make(self) -> None:
+        """Create the folder if it is missing, and check it."""
+        with suppress(OSError):
+            self._check()
+            return
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
@@ -188,33 +221,40 @@ class MemoryFolder:
     def _check(self) -> None:
         """Check that the folder belongs to this user alone: any user can create folders in shared memory."""
         found = os.lstat(self.folder)
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not os.path.isdir(self.folder):
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not stat.S_ISDIR(found.st_mode):
             raise WrongFiles(f"{self.folder}: must belong to this user alone; remove it first.")
 
 
-@contextmanager
-def _opened(place: Path) -> Iterator[FileIO | None]:
-    """Open a file, so that it can be overwritten after another file takes its name; None if missing."""
+def _create(place: str, secret: bytes) -> None:
+    """Write a new file that only this user can read."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(place, flags, 0o600)
     try:
-        file = open(place, "r+b", buffering=0)
+        if os.write(descriptor, secret) < len(secret):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(descriptor)
+
+
+def _open(place: str) -> int | None:
+    """The descriptor of a file, so that it can be overwritten after it has lost its name; None if missing."""
+    try:
+        return os.open(place, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        yield None
-        return
-    with file:
-        yield file
+        return None
 
 
-def _overwrite(file: FileIO) -> None:
-    file.write(bytes(os.fstat(file.fileno()).st_size))
+def _overwrite(descriptor: int) -> None:
+    os.write(descriptor, bytes(os.fstat(descriptor).st_size))
 
 
-def _erase(place: Path) -> None:
+def _erase(place: str) -> None:
     """Overwrite a file, and remove it."""
-    with _opened(place) as file:
-        if file is not None:
-            _overwrite(file)
-            place.unlink()
-
-
-def _for_owner(place: str, flags: int) -> int:
-    return os.open(place, flags | os.O_NOFOLLOW, 0o600)
+    descriptor = _open(place)
+    if descriptor is None:
+        return
+    try:
+        _overwrite(descriptor)
+        os.unlink(place)
+    finally:
+        os.close(descriptor)

@@ -72,6 +72,8 @@ class ZenohLinks:
         self._told, self._crowd_left = told, threading.Event()
         names = site.job.names
         self._numbers = {name: number for number, name in enumerate(names)}
+        self._all = zenoh.KeyExpr(f"taciturn/{site.name}/all")
+        self._one = {self._numbers[name]: zenoh.KeyExpr(f"taciturn/{site.name}/to/{name}") for name in names}
         self._envelopes = Envelopes(
             site.job.hash,
             site.number,
@@ -97,7 +99,8 @@ class ZenohLinks:
         try:
             self._session = zenoh.open(zenoh.Config.from_json5(json.dumps(site_config(self._site))))
         except zenoh.ZError as error:
-            raise SiteError(f"cannot open the network at {self._site.listens()}: {_plain(error)}.") from error
+            place = self._site.listens() or ", ".join(self._site.dials().values())
+            raise SiteError(f"cannot open the network at {place}: {_plain(error)}.") from error
 
     def listen(self) -> None:
         """Start to receive the messages of the neighbours."""
@@ -197,10 +200,11 @@ class ZenohLinks:
         more = self._envelopes.learn(frame, via)
         if more is None:
             return
+        name = self._site.job.names[via]
         if frame.job == self._site.job.hash:
             self.met.add(via)
+            self.refusals.accept(name)
         else:
-            name = self._site.job.names[via]
             self.refusals.refuse(name, "job", "it has a different job")
             self.refusals.explain(name, "job", difference(self._site.job, more))
         self._tell(Tick())
@@ -233,8 +237,7 @@ class ZenohLinks:
     # -- sending and closing ----------------------------------------------------------------------------
 
     def _put(self, data: bytes, to: tuple[int, ...] = (), way: Any = _BLOCK) -> None:
-        own, names = self._site.name, self._site.job.names
-        for key in [f"taciturn/{own}/to/{names[j]}" for j in to] or [f"taciturn/{own}/all"]:
+        for key in [self._one[j] for j in to] or [self._all]:
             try:
                 self._session.put(key, data, congestion_control=way, express=True)
             except zenoh.ZError as error:

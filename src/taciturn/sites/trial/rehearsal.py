@@ -57,7 +57,7 @@ def make_network(
 ) -> list[Path]:
     """Write job.toml, a throw-away authority, and for each (X, y) of `shards` the folder of a site.
 
-    A site's folder has site.toml, keys and rows. `job` gives the other keys of job.toml, and `site` those of
+    A site's folder has site.toml, keys and rows. `job` and `site` are the other entries of job.toml and of
     every site.toml. A job with a seed is allowed as a rehearsal. Returns the paths of the site.toml files.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def make_local(
 
 
 def generated_rows(rows: int, seed: int | None = None) -> tuple[Array, Array]:
-    """Generated rows of norm at most 1. A hyperplane separates the labels; about one in ten is wrong."""
+    """Generated rows of norm at most 1. A hyperplane sets the labels, of which about a tenth is flipped."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, FEATURES))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))

@@ -27,12 +27,12 @@ from ..wire.refusals import Refusals
 from ..wire.zenoh_log import NAMELESS
 from .own import Finding
 
-STAY = 5.0  # seconds that this site stays at most, so that its neighbours can check it too
+STAY = 5.0  # the most seconds that this site stays connected after its check, for checks by its neighbours
 BETWEEN = 0.05  # seconds to wait for an event before this site checks its links again
 
 
 def costs(ready: PreparedSite) -> list[Finding]:
-    """Findings about the cost of the whole run, the account of the table, and the owner's approval."""
+    """Findings about the cost of the run, the account, the approval, and the gaps to the paper's theorems."""
     account = open_account(ready.site)
     findings = _rehearsal(ready) if account is None else _account(ready, account)
     gaps = ready.site.job.settings.gaps(ready.site.settings)
@@ -84,8 +84,8 @@ def neighbours(
 ) -> list[Finding]:
     """Check that every neighbour answers with its name, its key and the same job.
 
-    Two sites can check each other before a run: they exchange no message of the run. `watch` returns a
-    context manager that listens to Zenoh's own log; it is entered before the site connects.
+    This check exchanges no message of the run, so two sites can check each other before the run. `watch`
+    returns a context manager, entered before the site connects, that listens to Zenoh's own log.
     """
     refusals = Refusals()
     with watch(refusals):
@@ -140,7 +140,7 @@ def _met(ready: PreparedSite, name: str, missing: bool, seen: Seen) -> Finding:
     if not missing:
         return Finding(True, f"{name}: reached, with its own certificate and the same job")
     if refused := seen.kinds(name):
-        return Finding(False, f"{name}: reached, but refused ({refused}); see the line above")
+        return Finding(False, f"{name}: reached, but refused ({refused}); see the log line above")
     if name in seen.connected:
         return Finding(False, f"{name}: connected, but it does not state its job")
     wrong = seen.probed.get(name, "")
@@ -151,7 +151,7 @@ def _met(ready: PreparedSite, name: str, missing: bool, seen: Seen) -> Finding:
     if nameless := seen.kinds(NAMELESS):
         return Finding(False, f"{name}: not connected; a client was refused ({nameless}), see above")
     if wrong is None:
-        order = "are the `[[sites]]` of both jobs in the same order? The later one connects to the earlier"
+        order = "are the `[[sites]]` of both jobs in the same order? The later site connects to the earlier"
         job = f"this job is {ready.site.job.hash.hex()[:16]}"
         return Finding(False, f"{name}: listens, but does not connect to this site: {order}; {job}")
     return Finding(False, f"{name}: has not connected to this site; has it been started?")

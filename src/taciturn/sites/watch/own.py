@@ -1,4 +1,4 @@
-"""Parts of `taciturn site check` without a network: key, certificate, host name and rows of this site."""
+"""The parts of `taciturn site check` that need no other site: keys, certificate, host name and rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import ipaddress
 import os
 import socket
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -40,7 +41,6 @@ class Finding:
     note: bool = False
 
     def line(self) -> str:
-        """The printed line."""
         return f"{'FAIL' if not self.good else 'note' if self.note else 'ok  '}  {one_line(self.text)}"
 
 
@@ -51,10 +51,10 @@ def keys(ready: PreparedSite) -> Iterator[Finding]:
         shown = f"this site's key is {site.job.keys[site.name]}, as the job lists it"
         yield Finding(True, f"keys: {shown}; compare all keys of the job by telephone")
     else:
-        authority = load_certificates(site.path(files.authority))[0]
         yield Finding(True, f"keys: the network's authority issued the certificate to {site.name}")
-        shown = f"the authority's fingerprint is {fingerprint(authority)}"
-        yield Finding(True, f"keys: {shown}; compare it with the other sites by telephone")
+        for authority in load_certificates(site.path(files.authority)):  # two while the authority changes
+            shown = f"the authority's fingerprint is {fingerprint(authority)}"
+            yield Finding(True, f"keys: {shown}; compare it with the other sites by telephone")
     private = site.path(files.private)
     mode = private.stat().st_mode & 0o777
     if os.name == "posix" and _open_to_others(private.stat()):
@@ -73,7 +73,7 @@ def _open_to_others(key: os.stat_result) -> bool:
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
-    """The first 128 bits of a certificate's SHA-256, in groups of four digits to be read out."""
+    """The first 128 bits of a certificate's SHA-256, in groups of four hexadecimal digits."""
     digest = hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
     return "-".join(digest[k : k + 4] for k in range(0, 32, 4))
 
@@ -94,7 +94,7 @@ def _dates(ready: PreparedSite) -> Finding:
 
 
 def _uses(site: Site, certificate: x509.Certificate) -> Iterator[Finding]:
-    """Findings if the certificate lacks a purpose that this site needs, or the host name where it listens."""
+    """Findings if the certificate lacks a needed purpose, or the host name to which other sites connect."""
     listens, calls = site.job.site(site.name).endpoint, site.dials()
     allowed = _extension(certificate, x509.ExtendedKeyUsage)
     wanted = [("clientAuth", ExtendedKeyUsageOID.CLIENT_AUTH, "outgoing", bool(calls))]
@@ -128,7 +128,8 @@ def place(site: Site) -> Iterator[Finding]:
     if listens is None:
         return
     host = address(listens)[0]
-    if _literal(host):
+    with suppress(ValueError):
+        ipaddress.ip_address(host)  # an address needs no look-up
         return
     try:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
@@ -143,14 +144,6 @@ def place(site: Site) -> Iterator[Finding]:
             f"host: {host} resolves to {', '.join(sorted(found))}, which only this machine reaches; correct "
             f'/etc/hosts, or set `listen = "tls/0.0.0.0:{address(listens)[1]}"` in site.toml',
         )
-
-
-def _literal(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def rows(site: Site) -> Iterator[Finding]:
@@ -181,5 +174,5 @@ def _training_rows(site: Site) -> Iterator[Finding]:
     positive = int(np.sum(y[used] > 0))
     if positive in (0, len(X) - zeros):
         what = repr((("-1", "+1") if job.label is None else job.label.told or ())[positive > 0])
-        text = f"every label that can be read is {what}: is the other class spelt as in the table?"
+        text = f"every label that can be read is {what}: is the job's other class spelt as in the table?"
         yield Finding(False, f"{OWNER_ONLY}: {text}")

@@ -6,11 +6,12 @@ import hmac
 import ipaddress
 import os
 import re
+import socket
 import socketserver
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +20,10 @@ from ...core.errors import SiteError, TaciturnError, WrongFiles
 LOOPBACK = "127.0.0.1"
 HTML, TEXT, JSON = "text/html", "text/plain", "application/json"
 _PLACE = re.compile(r"(localhost|[\d.]+):(\d{1,5})|unix:(.+)")
-_LEAST_TOKEN = 32  # characters; a token of this length cannot be guessed
-_PATIENCE = 5.0  # seconds within which a request must arrive
+_LEAST_TOKEN = 32  # characters; a random token of this length cannot be guessed
+_PATIENCE = 5.0  # a client that sends nothing for so many seconds is disconnected
+_LONGEST = 20.0  # so is a client that has not received its answer after so many seconds
+_MOST = 16  # the most clients at a time: others must not use up the file descriptors of the site
 
 
 class Answer(NamedTuple):
@@ -34,8 +37,47 @@ class Answer(NamedTuple):
 Pages = Mapping[str, Callable[[], Answer]]
 
 
-class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+class _FewClients(socketserver.ThreadingMixIn):
+    """A server of at most `_MOST` clients at a time, each for at most `_LONGEST` seconds."""
+
     daemon_threads = True
+
+    def __init__(self, *args: Any) -> None:
+        self._free = threading.BoundedSemaphore(_MOST)
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)  # type: ignore[attr-defined]
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread can be started
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        timer = threading.Timer(_LONGEST, _cut, (request,))
+        timer.daemon = True
+        timer.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            timer.cancel()
+            self._free.release()
+
+
+def _cut(request: socket.socket) -> None:
+    with suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
+
+
+class _Server(_FewClients, HTTPServer):
+    pass
+
+
+class _UnixServer(_FewClients, socketserver.UnixStreamServer):
+    pass
 
 
 def parse_place(place: str, token: str | None = None) -> re.Match[str]:
@@ -78,7 +120,7 @@ def open_server(
         if found[3] is None:
             host = LOOPBACK if found[1] == "localhost" else found[1]
             handler = _handler(pages, local=_is_loopback(host), token=token)
-            return ThreadingHTTPServer((host, int(found[2])), handler)
+            return _Server((host, int(found[2])), handler)
         return _open_socket(pages, folder / found[3], token)
     except OSError as error:
         raise SiteError(f"`watch`: cannot listen at {place} ({error.strerror or error}).") from error

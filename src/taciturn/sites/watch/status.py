@@ -18,7 +18,7 @@ from ..files.database import check_form, check_place, wrong_ledger_as
 from ..files.site import Site
 from ..rounds.store import FORMAT, STATEMENT, charged_ledger, open_to_read, read_facts
 from ..state.account import AccountSeen, open_account
-from ..wire.whereabouts import NetworkSeen, read_seen
+from ..wire.whereabouts import NetworkSeen, clock, read_seen
 from .serving import HTML, JSON, Answer, Pages
 
 MOST = 200  # the most sites that the page lists
@@ -117,7 +117,7 @@ class Status:
         own = self.network.of(self.site)
         if own is None or not own.waits_for:
             return ""
-        since = f"since {_clock(self.network.since)}"
+        since = f"since {clock(self.network.since)}"
         direct, blockers = ", ".join(own.waits_for), ", ".join(self.network.blockers)
         if not blockers:
             return f"waits for {direct} {since}, and these sites wait for each other: check their links"
@@ -137,7 +137,7 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         raise SiteError(f"{path}: does not exist yet: the site has not been started.")
     with wrong_ledger_as(path), open_to_read(path) as db:
         if not chain.exists(db):
-            raise WrongFiles(f"{path}: is empty or not a state file; the next start creates a new one.")
+            raise WrongFiles(f"{path}: has no ledger. The next start fills an empty file; move another away.")
         check_form(db, path, FORMAT)
         bodies, head = chain.verify_rows(db)
         facts = read_facts(bodies[0])
@@ -190,7 +190,7 @@ def stage_of(t: int, rounds: int) -> str:
 
 
 def _current(network: NetworkSeen, own: str, completed: int, finished: bool) -> NetworkSeen:
-    """`network`, emptied if this site has finished, or has completed a round since the reports in it."""
+    """`network`, or nothing once this site has finished, or has completed the round that `network` states."""
     mine = network.of(own)
     stale = mine is None or 0 < mine.round <= completed
     return NetworkSeen() if finished or stale else network
@@ -209,17 +209,13 @@ def _line(neighbour: Neighbour) -> str:
     heard = (
         "not heard yet" if neighbour.at is None else f"heard in round {neighbour.heard}, {ago(neighbour.at)}"
     )
-    silent = "" if neighbour.silent_since is None else f"; silent since {_clock(neighbour.silent_since)}"
+    silent = "" if neighbour.silent_since is None else f"; silent since {clock(neighbour.silent_since)}"
     return f"  {neighbour.name}: {heard}{silent}"
 
 
 def ago(at: float) -> str:
     """How long ago the time `at` of the wall clock was, as text."""
     return f"{max(0, round(time.time() - at))} s ago"
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def pages(read: Callable[[], Status]) -> Pages:

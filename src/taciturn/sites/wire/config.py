@@ -20,7 +20,7 @@ _NO_SCOUTING = {"multicast": {"enabled": False}, "gossip": {"enabled": False}}
 
 
 def largest_payload(job: NetworkJob) -> int:
-    """The size of the largest payload of a frame (a signed message of the protocol), in bytes."""
+    """A bound on the payload of a frame (a signed message of the protocol), in bytes."""
     return 8 * job.settings.longest + 2**14
 
 
@@ -53,10 +53,10 @@ def site_config(site: Site) -> dict[str, Any]:
 
 @about_files
 def relay_settings(job: NetworkJob, *, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
-    """The configuration of the job's relay, for `zenohd` or for `open_relay`; its keys are checked.
+    """The configuration of the job's relay, for `zenohd` or for `open_relay`. Checks the relay's keys.
 
-    A relay serves sites that may only connect outward. It is a router for encrypted messages, which it cannot
-    read. Each site may publish only under its own name.
+    A relay serves sites that can only make outgoing connections. It routes encrypted messages, which it
+    cannot read. Each site may publish only under its own name.
     """
     if job.relay is None:
         raise SiteError(f"the job {job.name} has no `relay`.")
@@ -110,7 +110,7 @@ def _transport(job: NetworkJob, private: Path, certificate: Path, authority: Pat
 
 
 def _access(peers: dict[str, tuple[list[str], list[str]]]) -> dict[str, Any]:
-    """Access rules that deny everything else.
+    """Access rules that allow each peer what `peers` states, and deny everything else.
 
     peers : for the common name in each peer's certificate, (the names under which this peer may send, the
         names from which it may receive).

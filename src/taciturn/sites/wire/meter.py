@@ -65,7 +65,7 @@ class Meter:
         self._messages[name] += size
 
     def stop(self) -> None:
-        """Stop the meter; its sockets may then be closed."""
+        """Stop the meter, so that the sockets that it inspects can be closed."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -97,7 +97,7 @@ class Meter:
 class Door:
     """The port that a site listens on: its open connections, and those that the client has closed.
 
-    The kernel's tables are opened at once, because later no file descriptor may be free.
+    The kernel's tables are opened at once, because later all file descriptors may be in use.
     """
 
     def __init__(self, port: int, friends: int) -> None:
@@ -171,7 +171,7 @@ def most_callers() -> int:
 
 
 def _sockets() -> Iterator[socket.socket]:
-    """Every socket of this process. Its descriptor is not duplicated, because none may be free."""
+    """Every socket of this process. Its descriptor is not duplicated: all may be in use."""
     for entry in os.listdir("/proc/self/fd"):
         with suppress(OSError):  # closed meanwhile
             if stat.S_ISSOCK(os.stat(int(entry)).st_mode):

@@ -1,7 +1,7 @@
-"""Probe: find out whether a neighbour can be reached and has the right identity; Zenoh does not report it.
+"""Probe: find out whether a neighbour can be reached with the right identity, and if not, why not.
 
-A probe makes a TLS handshake with this site's own key, trusts only the certificates that the site trusts, and
-sends nothing else.
+Zenoh does not report this. A probe makes a TLS handshake and sends nothing else. It uses this site's own key,
+and trusts only the certificates that the site trusts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..files.site import Site
 from .trust import trusted_roots
 
 TIMEOUT = 5.0
-NOBODY = ("does not answer", "cannot be reached")
+NOBODY = ("does not answer", "cannot be reached")  # words in a reason if no process answered
 BETWEEN = 1.0  # seconds between two probes of one neighbour
 VERDICT = 0.3  # seconds in which the neighbour may still refuse this site's certificate
 

@@ -1,4 +1,4 @@
-"""Refusals: rejected frames, logged once per sender and kind."""
+"""Refusals: rejected frames and connections, logged once per sender and kind."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 from ...core.errors import one_line
 
-LASTING = ("job", "version")
-"""Kinds of refusals that waiting does not resolve."""
+LASTING = ("job", "version")  # kinds of refusals that waiting does not resolve
 MOST_TOLD = 3  # the most explanations logged for one sender, which may send a new one each time
 
 log = logging.getLogger("taciturn.site")
@@ -26,9 +25,9 @@ log.addFilter(_spell_out)
 
 
 class Refusals:
-    """Counts of rejected frames by sender and kind. They never leave the site.
+    """Counts of refusals by sender and kind. Only this site's own log and metrics show them.
 
-    connected : returns the names of the connected sites. A client without a name may be a missing site.
+    connected : returns the names of the connected sites. A nameless rejected client may be one of the others.
     """
 
     def __init__(self) -> None:
@@ -62,8 +61,14 @@ class Refusals:
             facts = {"event": "explained", "sender": sender, "kind": kind}
             log.warning("reason for the refusal of %s: %s", sender, words, extra={"facts": facts})
 
+    def accept(self, sender: str) -> None:
+        """Forget the reason: `sender` now has the same job and release, for example after a correction."""
+        with self._lock:
+            self._reasons.pop(sender, None)
+            self._explained = {key: words for key, words in self._explained.items() if key[0] != sender}
+
     def reason(self, sender: str) -> str:
-        """Why all frames of `sender` are rejected until an operator acts; empty if they are accepted."""
+        """Why all frames of `sender` are rejected until an operator acts; empty if they are not."""
         with self._lock:
             return self._reasons.get(sender, "")
 

@@ -125,7 +125,7 @@ class Trust:
     def key_of(self, certificate: bytes, name: str, at: datetime.datetime | None = None) -> Ed25519PublicKey:
         """The key that a DER certificate certifies for `name` at the time `at`, by default now.
 
-        `FrameRefused` if the certificate is not valid for this name at this time.
+        Raises `FrameRefused` if the certificate is not valid for this name at this time.
         """
         known = self._look(certificate)
         then = at or datetime.datetime.now(datetime.UTC)
@@ -139,7 +139,10 @@ class Trust:
         return known.key
 
     def check(self, frame: SignedFrame, name: str, *, ever: bool = False) -> None:
-        """Check that `name` signed the frame with a valid certificate or, with `ever`, an expired one."""
+        """Check that `name` signed the frame, with a certificate that is valid now.
+
+        With `ever`, an expired certificate is accepted too, because a proof stays valid.
+        """
         try:
             at = self._look(frame.certificate).begins if ever else None
             self.key_of(frame.certificate, name, at).verify(frame.signature, frame.signed)
@@ -151,9 +154,8 @@ class Trust:
         return self._look(certificate).ends
 
     def _look(self, der: bytes) -> _KnownCertificate:
-        digest = hashlib.sha256(der).digest()
-        if digest in self._known:
-            return self._known[digest]
+        if (seen := self._known.get(der)) is not None:
+            return seen
         try:
             certificate = x509.load_der_x509_certificate(der)
             name, key = common_name(certificate), certificate.public_key()
@@ -174,7 +176,7 @@ class Trust:
         ends = certificate.not_valid_after_utc
         if not self._keys:
             ends = min(ends, max(issuer.not_valid_after_utc for issuer in issuers))
-        known = self._known[digest] = _KnownCertificate(name, key, certificate.not_valid_before_utc, ends)
+        known = self._known[der] = _KnownCertificate(name, key, certificate.not_valid_before_utc, ends)
         return known
 
 
@@ -222,7 +224,7 @@ def reader_trust(file: Path) -> Trust:
 
 
 def site_trust(site: Site) -> Trust:
-    """The trust of a site: its own file lists revocations, and its job may list keys."""
+    """The trust of a site: site.toml lists revocations, and the job may list keys."""
     keys = site.file.keys
     lists = [site.path(path) for path in keys.revocations]
     return load_trust(site.path(keys.authority), keys.revoked, lists=lists, keys=site.job.keys)

@@ -23,7 +23,7 @@ from ...core.files import write_whole
 
 FILE = "network.json"
 MOST, NAMED = 96, 8  # the most entries in a report, and the most awaited sites in one entry
-FADES = 10.0  # seconds after which an entry is too old; a waiting site reports about every second
+FADES = 10.0  # seconds after which an entry is too old; a waiting site reports twice a second
 
 _Number = Annotated[int, Field(ge=0, lt=2**16)]
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -149,3 +149,8 @@ def read_seen(state: Path) -> NetworkSeen:
     with suppress(OSError, ValidationError):
         return TypeAdapter(NetworkSeen).validate_json((state / FILE).read_bytes())
     return NetworkSeen()
+
+
+def clock(at: float) -> str:
+    """A time of the wall clock as text, in the time zone of this machine."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))

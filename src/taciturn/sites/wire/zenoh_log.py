@@ -78,7 +78,7 @@ def report_refusals(site: Site, refusals: Refusals) -> Callable[[str], None]:
     """A function that reads one line of Zenoh's log and reports it to `refusals` if it is a refusal."""
     names = site.job.names
     ends = ("", "/**", "/all", *(f"/{to}/{other}" for to in ("to", "*") for other in names))
-    declared = {"taciturn", *(f"taciturn/{name}{end}" for name in names for end in ends)}
+    declared = {"taciturn", *(f"taciturn/{name}{end}" for name in names for end in ends)}  # by Zenoh itself
 
     def read_line(line: str) -> None:
         handshake, denied = _HANDSHAKE.search(line), _DENIED.search(line)
@@ -101,7 +101,7 @@ def _reason(text: str) -> tuple[str, str]:
 
 
 def _listen(reading: int, heard: Callable[[str], None]) -> None:
-    """Read lines about twenty times a second: Zenoh writes one for every message that it lets pass."""
+    """Read many lines at once, twenty times a second: Zenoh writes one for every message that passes."""
     begun, all_of_it = b"", "RUST_LOG" in os.environ  # RUST_LOG asks for the full log
     with os.fdopen(reading, "rb", buffering=0) as lines:
         while piece := lines.read(2**16):
