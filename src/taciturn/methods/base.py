@@ -3,8 +3,9 @@
 A method says what the sites of a network compute and send to each other in every round. A `Method` is a
 frozen dataclass with the user's settings. Its function `prepare` gets the public facts of the network and
 returns a `PreparedMethod`, which has every number of the run, checked before any privacy budget is spent. A
-node computes one or more sites, on arrays with a leading axis of sites. To charge a message is to record its
-privacy cost. `loop.py` fixes the order in which a node computes, charges, sends and receives.
+node is an object that computes the messages of one or more sites. The first axes of its arrays are sites and
+repeats (independent repetitions of a simulation). To charge a message is to record its privacy cost.
+`loop.py` fixes the order in which a node computes, charges, sends and receives.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ class Network:
 
     total : N, the number of sites in the network.
     sites : the numbers of the sites that this object describes, for example of all sites, or of one site.
-    samples, degrees, names : for each site in `sites`, its number of rows B_i, its number of neighbours V_i,
-        and its name. `samples` is empty until the rows are read.
+    samples, degrees, names : for each site in `sites`, its number B_i of rows (of persons, if `persons` is
+        set), its number of neighbours V_i, and its name. `samples` is empty until the rows are read.
     """
 
     total: int
@@ -127,7 +128,7 @@ class Network:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of a run in addition to the method. An option that was not given is None.
+    """The options of a run in addition to the method. All but `real` are None if they were not given.
 
     real : whether the noise is secret; in a simulation it comes from a seed.
     tol, start, strict, idealised : see `tt.simulate` and `tt.train`. A method refuses an option that would
@@ -263,7 +264,7 @@ class PreparedMethod(ABC):
         return {}
 
     def coordinates(self, node: Any, state: Any) -> Array | None:
-        """(repeats, d, d): V, if the run replaces a row x by V'x, scaled to norm 1 if longer; else None."""
+        """Each repeat's matrix V if the run replaces rows x by V'x, scaled to norm 1 if longer; else None."""
         return None
 
     def site_facts(self) -> list[SiteFacts]:
@@ -297,17 +298,17 @@ Links = tuple[tuple[int, ...], ...]
 
 
 class SitesMethod(PreparedMethod):
-    """A prepared method for a run in which every site has its own process; `network` describes one site."""
+    """A prepared method that can also run with a process per site; `network` then describes one site."""
 
     padded: bool = False
-    """Whether random pads hide the messages. Each pad is used for one message; its key is only in memory."""
+    """Whether random pads (masks) hide the messages. Each pad hides one message. Keys stay in memory."""
 
     @abstractmethod
     def at_site(self, rows: Any, samples: Sequence[int], links: Links, seed: int | None) -> Any:
-        """The site of this process. `samples` : the number of rows of every site."""
+        """The site of this process. `samples` : the number of rows (or persons) of every site."""
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """The facts and charges of a site that sent these rounds; a round listed twice is charged twice."""
+        """The facts and charges of a site that sent messages in these rounds. Repeats are charged again."""
         return replace(run, rounds=len(rounds)), self._renumbered(rounds)
 
     def _renumbered(self, rounds: Sequence[int], after: int = 0) -> list[Charge]:
@@ -316,11 +317,11 @@ class SitesMethod(PreparedMethod):
 
     @abstractmethod
     def warm_up(self, rows: Any, seed: int | None) -> None:
-        """Compile the code of the first round: compute a round on as many made-up rows as the site has."""
+        """Load the compiled code of the first rounds, by a computation on made-up rows or sums."""
 
 
 def site_metrics(sites: Sequence[Any], models: Array) -> tuple[Array, Array]:
-    """(mean losses, qualities) of each site's models on its own rows; both arrays are (sites, repeats)."""
+    """(mean losses, accuracies or mean absolute errors) of models on each site's rows, (sites, repeats)."""
     found = [site.metrics(model) for site, model in zip(sites, models, strict=True)]
     losses, qualities = (np.stack(part) for part in zip(*found, strict=True))
     return losses, qualities

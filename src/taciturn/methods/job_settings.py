@@ -1,4 +1,4 @@
-"""The settings of a method in a job: all sites of the job share job.toml, and each has its own site.toml."""
+"""The method of a job, with the settings that all sites share (job.toml) and those of a site (site.toml)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ _MASKED_ROUNDS = 10**4  # the most rounds of a masked job, which computes all no
 class JobSettings(ABC):
     """The method of a job with its settings, checked.
 
-    keys : the keys of job.toml that only this method has.   own : the keys of site.toml that set the method.
+    keys : the keys of job.toml that this method needs and no other method may have.
+    own : the keys of site.toml that belong to the method.
     quorum : whether a run may continue without sites that drop out.
-    several : whether the job may have more than two classes.
-    scaled : whether a row, including its constant column, must have norm at most 1.
+    several : whether the method can learn more than two classes.
+    scaled : whether a row and the constant of its intercept together must have norm at most 1.
     """
 
     keys: ClassVar[tuple[str, ...]]
@@ -84,7 +85,7 @@ class PenaltySettings(JobSettings):
         made = cls(job.network, job.rounds, job.whiten, *(getattr(job, key) for key in cls.keys))
         if not (made.clip / made.grid).is_integer():
             raise ParameterError(
-                f"`clip` must be a whole multiple of `grid`; got {made.clip:g} and {made.grid:g}"
+                f"`clip` must be a whole multiple of `grid` = {made.grid:g}; got {made.clip:g}"
             )
         if made.sums is not None and made.rounds <= made.sums.rounds:
             least = made.sums.rounds + 1
@@ -102,16 +103,14 @@ class PenaltySettings(JobSettings):
         return max(self.network.dimension, 20 * self.network.total) + sum(entry.length for entry in moments)
 
     def prepare(self, number: int, own: Mapping[str, Any], *, real: bool) -> PreparedADMM:
-        network, options = (
-            self.network.part(range(number, number + 1)),
-            RunOptions(tol=self.tol, strict=False),
-        )
+        network = self.network.part(range(number, number + 1))
+        options = RunOptions(tol=self.tol, strict=False)
         prepared = self._method(own).prepare(network, self._rounds, options)
         if self.whiten is not None:
             prepared = PreparedWhitened.of(prepared, self.whiten, self.network)
         tables = prepared.tables
         columns = {"penalty": tables.eta, "noise": tables.scale, "output_noise": tables.output_scale}
-        for name, values in columns.items():  # check the values before anything is computed from them
+        for name, values in columns.items():  # their squares and inverses must not overflow
             for value in () if values is None else (values.min(), values.max()):
                 checks.magnitude(name, float(value))
         if real:

@@ -1,4 +1,4 @@
-"""The rounds of a node, which computes some sites of a run, in one process or on a cluster.
+"""The rounds of a node: an object that computes some sites of a run, in one process or on a cluster.
 
     for t in the rounds that remain:
         message = what the node computes from its rows and its state
@@ -6,7 +6,7 @@
         heard = Send(t, message)            only now, send the message
         state = the state after round t, from the message sent and the messages received
 
-The loop does no I/O. It yields the steps `Store` and `Send`, and the caller carries them out (`charged`).
+The loop does no I/O. It yields the steps `Store` and `Send`, and the caller carries them out (`drive`).
 The node defines what `message`, `heard` and `state` contain. A charge is the privacy cost of a message; a
 ledger adds up charges. Every message is charged before it is sent. So after a crash the ledger may contain
 too much, but never too little. A site with a process of its own follows the same order, but its protocol also
@@ -96,8 +96,7 @@ def charge_again(node: Stepping, ledger: Ledger, upto: int) -> None:
 
 
 def drive(steps: Loop, *, store: Callable[[Store], None], exchange: Callable[[Send], Any]) -> Any:
-    """Run a loop to its end. `store` carries out every `Store`. `exchange` carries out every `Send`, and
-    returns what the node received."""
+    """Run a loop to its end. `store` and `exchange` carry out its steps; `exchange` returns the answer."""
     sends = stored(steps, store)
     answer = None
     while True:

@@ -36,8 +36,8 @@ class OwnMethod(ABC):
         """The noisy message of a site in round t: a vector of d numbers, which becomes the site's model.
 
         rows : the site's objective: `rows.value(F)`, `rows.gradient(F)` at models F, (k, d); `rows.samples`.
-        own : the vector that the site sent last; zeros before round 1.
-        heard : the mean of the vectors that the site's neighbours sent last.
+        own : the vector that the site sent last; zeros in round 1.
+        heard : the mean of the vectors that the site's neighbours sent last; zeros in round 1.
         generator : the source of all noise; it is secret in a real run, and seeded in a simulation.
         """
 
@@ -53,7 +53,7 @@ class OwnMethod(ABC):
 
 @dataclass(frozen=True, eq=False)
 class OwnState:
-    """The state of sites after t rounds: the vectors last sent and received, (sites, repeats, d) each."""
+    """The state of sites after t rounds: their last vectors, and sums of their neighbours' last vectors."""
 
     t: int
     sent: Array
@@ -62,7 +62,7 @@ class OwnState:
 
 @dataclass(frozen=True, eq=False)
 class OwnNode:
-    """Some sites of a run of a user's own method."""
+    """Some sites of a run of a user's own method. Arrays are (sites, repeats, d)."""
 
     sites: NDArray[np.int64]
     objectives: Sequence[Any]
@@ -77,7 +77,7 @@ class OwnNode:
         return OwnState(0, zeros, zeros)
 
     def message(self, state: OwnState) -> Array:
-        """(sites, repeats, d): the message of each site in each repeat."""
+        """The message of each site in each repeat."""
         t, sent = state.t + 1, np.empty(state.sent.shape)
         for i, r in np.ndindex(sent.shape[:2]):
             generator = self.streams.generator(repeat=r, site=int(self.sites[i]), purpose="noise", t=t)

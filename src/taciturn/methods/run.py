@@ -28,7 +28,7 @@ class Run:
     accuracy : (repeats, rounds), the mean over sites of the share of rows classified correctly, or of the
         mean absolute error of a regression. Loss and accuracy are computed from the rows without noise, so do
         not publish them. Both are nan if they were not measured.
-    consensus_gap : (repeats, rounds), the largest distance of a site's vector from the mean of all sites.
+    consensus_gap : (repeats, rounds), the largest distance of a site's vector from the mean of all vectors.
     coef : (repeats, sites, features), the vector of each site after the last round.
     history : (rounds, repeats, sites, features), every released vector; None unless `history=True`.
     settings : the settings of the run, as plain JSON.
@@ -49,7 +49,7 @@ class Run:
 
     @property
     def privacy_loss(self) -> Array:
-        """(rounds,): the paper's P(t), the worst site's sum of C (1.4 c1 + alpha) / (eta V B) to round t."""
+        """(rounds,): the paper's P(t), the largest sum over rounds 1..t of C (1.4 c1 + alpha) / (eta V B)."""
         return paper_curve(self.ledger)
 
     def certificate(self, delta: float = 1e-5, *, large_delta: bool = False) -> Certificate:
@@ -69,8 +69,8 @@ class Run:
         """
         if self.coordinates is not None:
             raise ParameterError(
-                "`average` is not defined for a run in whitened coordinates: it shortens long rows, so no "
-                "single vector gives its scores. Use `run.decide(X)`."
+                "`average` is not defined in whitened coordinates: such a run shortens long rows, so no "
+                "single vector gives the scores. Use `run.decide(X)`."
             )
         if checks.whole("last", last, least=1) == 1:
             return network_average(self.coef)
@@ -90,7 +90,7 @@ class Run:
 
         f = network_average(self.coef, weights)
         if np.ndim(X) != 2 or X.shape[1] != f.shape[1]:
-            raise DataError(f"`X` must have {f.shape[1]} columns, one for each coefficient of the run.")
+            raise DataError(f"`X` must have {f.shape[1]} columns, as in the run; got shape {np.shape(X)}.")
         z = np.asarray(X @ f.T).T
         for k, V in enumerate(() if self.coordinates is None else self.coordinates):
             z[k] *= whitened_factors(X, np.column_stack([V.T, np.zeros(len(V))]))
@@ -114,11 +114,17 @@ class Run:
             }
         )
 
+    @property
+    def _quality(self) -> tuple[str, str]:
+        """The name of what `accuracy` contains, and its description."""
+        regression = self.ledger.run.loss.kind == "regression"
+        return ("Error", "mean absolute error") if regression else ("Accuracy", "share classified correctly")
+
     def plot(self) -> Picture:
-        """Loss, accuracy and disagreement over the rounds: for each, the mean and the range over repeats."""
+        """Loss, accuracy or error, and disagreement by round: for each, the mean and range over repeats."""
         panels = [
             Panel("Loss", "mean loss of the sites", self.loss),
-            Panel("Accuracy", "share classified correctly", self.accuracy),
+            Panel(*self._quality, self.accuracy),
             Panel("Disagreement", "largest distance from the mean", self.consensus_gap),
         ]
         measured = [panel for panel in panels if not np.isnan(panel.curves).all()]
@@ -127,7 +133,7 @@ class Run:
     def _repr_html_(self) -> str:
         repeats, rounds = self.loss.shape
         facts = {"rounds": f"{rounds}", "repeats": f"{repeats}", "sites": f"{self.coef.shape[1]}"}
-        for name, curve in (("loss", self.loss), ("accuracy", self.accuracy)):
+        for name, curve in (("loss", self.loss), (self._quality[0].lower(), self.accuracy)):
             if not np.isnan(curve).all():
                 facts[name] = f"{curve[:, -1].mean():.4f} after the last round"
         facts["method"] = str(self.settings.get("method", ""))

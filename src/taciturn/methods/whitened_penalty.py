@@ -1,14 +1,14 @@
-"""Penalty perturbation, the method of the paper [ZKL18], in whitened coordinates: rows vary equally in them.
+"""Penalty perturbation [ZKL18] in whitened coordinates, in which rows vary equally in every direction.
 
-    rounds 1 .. m   all sites learn noisy second moments of the rows (the sum of x x'), and compute the public
-                    matrix W and the public bound q from them (`programs/coordinates`)
+    rounds 1 .. m   all sites learn noisy second moments of the rows (the mean of x x'), and compute the
+                    public matrix W and the public bound q from them (`programs/coordinates.py`)
     afterwards      every row x becomes x^ = W'x min(1, q/r) / q, where r = ||W'x||, so ||x^|| <= 1; the
                     rounds of the paper run on these rows, between neighbours
 
-Given W and q, x^ depends on its own row alone, so every bound on the paper's rounds holds unchanged. The cost
-of the moments, mu of Gaussian differential privacy (mu-GDP), is added to the cost of these rounds. A site's
-own noise in the moments protects the site's records, even if all other sites collude. A model u for the rows
-x^ gives a row x the score (W u / q)'x min(1, q/r).
+Given W and q, x^ depends on its own row alone, so every bound on the paper's rounds holds unchanged. The
+moments cost mu-GDP (Gaussian differential privacy) in addition to these rounds. A site's own noise in the
+moments protects the site's records, even if all other sites collude. A model u for the rows x^ gives a row x
+the score (W u / q)'x min(1, q/r).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ROUNDS = len(_SHARES)
 
 
 def strength(units: int, sites: int, mu: float) -> Strength:
-    """The signal strength of a run in which the moments cost mu. Each site relies on its own noise alone."""
+    """The `Strength` of a run in which the moments cost mu. Each site relies on its own noise alone."""
     return Strength(units, mu / math.sqrt(SHARE), float(sites))
 
 
@@ -69,7 +69,7 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
     )
     noise = tuple(entry.grid * entry.std * math.sqrt(network.total) for entry in sums)
     whole = strength(network.units, network.total, mu)
-    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1: also whiten after the last
+    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1: the last release whitens too
     return SumTables(sums, pairs, None, program, network.units, largest)
 
 
@@ -119,7 +119,8 @@ class WhitenedNodeState:
 class WhitenedNode:
     """Some sites of a run in whitened coordinates.
 
-    sums : the node for the moments.   inner : for each repeat, the node for the paper's rounds.
+    sums : the node for the moments.
+    inner : for each repeat, the node for the paper's rounds, and the inverse of W / q.
     """
 
     prepared: PreparedWhitened
@@ -140,7 +141,7 @@ class WhitenedNode:
         return WhitenedNodeState(0, self.sums.start(), first, heard)
 
     def message(self, state: WhitenedNodeState) -> Any | None:
-        """What the sites add to the moments, or later f(t) of every repeat; None if a real solve failed."""
+        """What the sites add to the moments or, later, their vectors; None if a real run's solve failed."""
         if state.t < self.prepared.moments.rounds:
             return self.sums.message(state.public)
         found = [self._node(state, k).message(one) for k, one in enumerate(state.rounds)]
@@ -216,7 +217,7 @@ class PreparedWhitened(PreparedADMM):
         """
         network = prepared.network
         if network.total < 2:
-            raise ParameterError("`whiten` must be None for a network of one site.")
+            raise ParameterError(f"`whiten` must be None for a network of one site; got {mu:g}.")
         moments = PreparedSums(network, moments_of_rows(whole or network, mu))
         return cls(network, prepared.tables, prepared.tol, prepared.method, prepared.begin, moments=moments)
 
@@ -254,9 +255,10 @@ class PreparedWhitened(PreparedADMM):
         return WhitenedSite(sums.number, self, lambda at: self.node_at(at, [rows], seed), sums, links)
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """The facts and charges of the messages of these rounds; a round listed twice is charged twice.
+        """The facts and charges of a site that sent the messages of these rounds.
 
-        Moments that were sent k times are charged once, with sqrt(k) times the sensitivity.
+        Moments that were sent k times are charged once, with sqrt(k) times the sensitivity. A later round
+        that was sent k times is charged k times.
         """
         times, m = Counter(rounds), self.moments.rounds
         sums = list(run.sums)

@@ -1,9 +1,10 @@
-"""One site of a run of `whitened_penalty`: it first sends noisy moments of its rows, then its vectors.
+"""One site of a run of `whitened_penalty.py`: first it sends noisy moments of its rows, and then its vectors.
 
-The moments are sums over the rows of all sites. The noise that a site adds to its moments protects its rows,
-so no masks hide what a site sends. No site releases its moments twice. An attempt is a part of the run with
-fixed member sites. Later attempts use the totals of the first attempt: in the first message of an attempt
-(hello), every site sends these totals together with its last vector.
+The vectors are those of the paper's method [ZKL18]. The moments are means of x x' over the rows x of all
+sites. The noise that a site adds to its moments protects its rows, so no masks hide what a site sends. No
+site releases its moments twice. An attempt is a part of the run with fixed member sites. Later attempts use
+the totals of the first attempt: in the first message of an attempt (hello), every site sends these totals
+together with its last vector.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Totals = tuple[bytes, ...]
 class WhitenedSiteState:
     """The state of a site after t rounds.
 
-    totals : the released totals of the moments so far.   public : what follows from them: the coordinates.
+    totals : the released totals of the moments so far.   public : the coordinates, computed from the totals.
     rounds : the state of the paper's rounds; None before these rounds.
     """
 
@@ -86,11 +87,9 @@ class WhitenedSite(UnmaskedSite):
         return self._on_rows(state.totals).vector(state.rounds) + b"".join(state.totals)
 
     def result(self, state: WhitenedSiteState, last: Mapping[int, bytes]) -> Array:
-        """W u / q, where u is the average of the members' last vectors. Every machine gets the same bits."""
-        size = 8 * self.dimension
-        u = self._on_rows(state.totals).result(
-            self._rounds(state), {i: data[:size] for i, data in last.items()}
-        )
+        """V u: u is the average of the members' last vectors. Every machine gets the same bits."""
+        vectors = {i: data[: 8 * self.dimension] for i, data in last.items()}
+        u = self._on_rows(state.totals).result(self._node_state(state), vectors)
         return product(self.coordinates(state), u)
 
     def coordinates(self, state: WhitenedSiteState) -> Array:
@@ -119,14 +118,14 @@ class WhitenedSite(UnmaskedSite):
     def attempt(self, members: Sequence[int], base: int, left: float) -> WhitenedAttempt | None:
         """This site in an attempt with these members after round `base`; None if the site cannot take part.
 
-        The site cannot take part without a neighbour among the members, after the last round, or if an
-        earlier attempt ended between two releases of moments.
+        The site cannot take part without a neighbour among the members, after the last round, if a site is
+        missing from the first moments, or if an earlier attempt ended between two releases of moments.
         """
         near = self.near(members)
-        moments = self.sums.attempt(members, 0, 1.0) if base == 0 else None
-        if not near or base >= self.rounds or 0 < base < self.moments or (base == 0 and moments is None):
+        sums = self.sums.attempt(members, 0, 1.0) if base == 0 else None
+        if not near or base >= self.rounds or 0 < base < self.moments or (base == 0 and sums is None):
             return None
-        return WhitenedAttempt(self, tuple(members), near, moments)
+        return WhitenedAttempt(self, tuple(members), near, sums)
 
     def _read(self, vector: bytes) -> tuple[bytes, Totals]:
         """The last vector and the totals in the bytes of `vector`; both are empty if the length is wrong."""
@@ -151,7 +150,8 @@ class WhitenedSite(UnmaskedSite):
         """This site for the paper's rounds, on rows in the coordinates from these totals; kept for reuse."""
         if len(totals) < self.moments:
             raise StateLost(
-                "this site lost the sums that define its whitened coordinates, and no other site sent them."
+                "this site lost the sums that define its whitened coordinates, and no other site sent them. "
+                "Start a new run."
             )
         if totals not in self.made:
             node = self.node_at(self._public(totals).coordinates[0])
@@ -159,7 +159,7 @@ class WhitenedSite(UnmaskedSite):
             self.made[totals] = self.prepared.site_of(node, self.links)
         return self.made[totals]
 
-    def _rounds(self, state: WhitenedSiteState) -> NodeState:
+    def _node_state(self, state: WhitenedSiteState) -> NodeState:
         return state.rounds or self._on_rows(state.totals).start()
 
 
@@ -176,26 +176,22 @@ class WhitenedAttempt(UnmaskedAttempt):
         return self._reader(t).hears(t)
 
     def size(self, t: int) -> int:
-        """The length of a message in bytes."""
         return self._reader(t).size(t)
 
     def facts(self, t: int) -> bytes:
-        """A hash of what all members must agree on: the members, and the settings of the round."""
         return self._reader(t).facts(t)
 
     def message(self, state: WhitenedSiteState) -> bytes | None:
-        """The moments of this site's rows or, in the paper's rounds, f(t), with noise; None if the solve
-        failed."""
+        """The noisy moments of this site's rows or, later, its noisy vector; None if the solve failed."""
         if state.t < self.site.moments:
             return self._moments().message(state.public)
-        return None if state.rounds is None else self._rounds(state.totals).message(state.rounds)
+        return None if state.rounds is None else self._on_rows(state.totals).message(state.rounds)
 
     def charge(self, t: int) -> Charge:
-        """The cost of the message of round t."""
         return next(self.site.prepared.charges(t).each())
 
     def heard(self, t: int, messages: Mapping[int, bytes]) -> bytes:
-        """The sum of all sites' moments; in the paper's rounds, of the neighbours' vectors."""
+        """The sum of all sites' moments or, in the paper's rounds, of the neighbours' vectors."""
         return self._reader(t).heard(t, messages)
 
     def impossible(self, t: int, heard: bytes, messages: Mapping[int, bytes]) -> bool:
@@ -217,14 +213,13 @@ class WhitenedAttempt(UnmaskedAttempt):
         return furthest if furthest is not None and not far[furthest] <= sums.bound(t) else None
 
     def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
-        """The sites that sent an entry near the clip, the largest allowed size; for the operators' log."""
         return self._reader(t).at_edge(t, messages)
 
     def after(self, state: WhitenedSiteState, own: bytes, heard: bytes) -> WhitenedSiteState:
         """The state after one more round: with a further total or, in the paper's rounds, the dual update."""
         t, site = state.t + 1, self.site
         if t > site.moments:
-            rounds = self._rounds(state.totals).after(site._rounds(state), own, heard)
+            rounds = self._on_rows(state.totals).after(site._node_state(state), own, heard)
             return WhitenedSiteState(t, state.totals, state.public, rounds)
         public, totals = self._moments().after(state.public, own, heard), (*state.totals, heard)
         begun = site._on_rows(totals).start() if t == site.moments else None
@@ -241,7 +236,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         site = self.site.prepared.site_of(rowless, self.site.links)
         return ADMMAttempt(site, rowless, self.members, self.near)
 
-    def _rounds(self, totals: Totals) -> ADMMAttempt:
+    def _on_rows(self, totals: Totals) -> ADMMAttempt:
         """This attempt for the paper's rounds, on rows in the coordinates from these totals."""
         found = self.site._on_rows(totals).attempt(self.members, 0, 1.0)
         if found is None:

@@ -1,9 +1,10 @@
 """The cost of masked sums, as a function of the number of sites that collude with the observer.
 
-A site that does not collude is honest. The observer learns only the sum of the honest sites' messages: apart
-from this sum, the masked messages are uniformly random. So the noise of all honest sites together protects
-each record of an honest site. If only one site is honest, only its own noise protects its records, and the
-cost does not rely on masks.
+In a masked sum each site hides its message behind random masks, which cancel in the sum over all sites. A
+site that does not collude is honest. The observer learns only the sum of the honest sites' messages. So the
+noise of all honest sites together protects each record of an honest site. If only one site is honest, only
+its own noise protects its records, and the cost does not rely on masks. `honest` is the number of honest
+sites if no site leaves the run; mu is the cost in Gaussian differential privacy (`accounting/gaussian.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
 
 
 def moments_mu(run: RunFacts, t: int) -> float:
-    """mu of the moments of the rows in round t of a whitened run, protected by the site's own noise only."""
+    """mu of the moments of the rows that a site releases in round t, protected by its own noise only."""
     return _mu(run.sums[t - 1], 1, 1)
 
 
@@ -68,7 +69,7 @@ def masked_curve(run: RunFacts, rounds: Sequence[int], delta: float, honest: int
 
 def colluders(run: RunFacts, colluding: int | None) -> int:
     """The number of colluding sites, 0 .. N-1; None means all sites but one, N-1."""
-    run.honest(colluding)
+    run.honest(colluding)  # raises unless there are this many other sites
     return run.sites - 1 if colluding is None else int(colluding)
 
 

@@ -1,7 +1,9 @@
 """The privacy cost of a run, from its facts: the bound of each release, summed over rounds and classes.
 
 A charge records one release of one site; a round without a charge costs nothing. Only this module chooses
-between the bounds in `accounting`. Masked sums have one bound (see `collusion`).
+between the bounds in `accounting`. Masked sums have one bound (see `collusion`). In a round of the paper
+[ZKL18], a site adds its main noise inside the problem that it solves, or to the solved vector. Output noise
+is further noise on the solved vector. Some runs first release moments: noisy means of x x' over the rows x.
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ _ROUNDED = 1 + 4e-12  # a margin: a row passes the check ||x|| <= 1 if its compu
 
 
 class Releases(NamedTuple):
-    """The charges of some sites as tables (sites, rounds); where `charged` is False the entries are all 1.
+    """The charges of some sites as tables (sites, rounds), with `samples` as (sites, 1).
 
+    eta, scale, output_scale, degree : the numbers of `Charge`; 1 where `charged` is False.
     moments : mu of every release of moments of the rows, (sites, rounds), or (sites, 0) if there are none. In
         such a round `charged` is False, because the paper's bounds do not apply to it.
     """
@@ -72,7 +75,6 @@ class Releases(NamedTuple):
         return cls.of(run, [site], [Columns.of(site, [charge])]).rounds(slice(charge.t - 1, None))
 
     def rounds(self, at: slice) -> Releases:
-        """The tables of these rounds only."""
         return Releases._make([self.samples, *(table[:, at] for table in self[1:])])
 
     def by_round(self) -> Releases:
@@ -87,7 +89,7 @@ class Releases(NamedTuple):
 
 
 class SiteCost(NamedTuple):
-    """The cost of all counted rounds of one site; inf if there is no finite bound.
+    """The cost of some rounds of one site, charged or planned; inf if there is no finite bound.
 
     `accountant` names the bound that gave `epsilon`: "pure", "renyi" (at `order`) or "gaussian" (exact, from
     mu); None if no bound is finite. `paper_condition` says whether the paper's theorem applies; only then is
@@ -138,8 +140,8 @@ def paper_holds(run: RunFacts, site: SiteFacts, columns: Columns) -> bool:
 def pure_costs(run: RunFacts, releases: Releases) -> Array:
     """Pure epsilon of every release, (sites, rounds): infinite with Gaussian noise, or without noise.
 
-    If a site released moments of its rows, all of its entries are infinite, because the noise on moments is
-    Gaussian.
+    If a run releases moments of the rows, all entries of its sites are infinite, because the noise on moments
+    is Gaussian.
     """
     if np.any(releases.moments):
         return np.broadcast_to(np.where(releases.spent, np.inf, 0.0)[:, None], releases.charged.shape)
@@ -170,7 +172,7 @@ def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
 
 
 def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
-    """Renyi cost of all perturbed updates together, for one class, without the output noise."""
+    """Renyi cost of all rounds with noise inside the problem, for one class, without the output noise."""
     k, a = _weight(run, releases)
     on, loss = releases.charged, run.loss
     D = np.where(on, bounds.displacement(k, loss.slope_bound, _reach(run)), 0.0)
@@ -230,7 +232,7 @@ def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
 
 
 def _output_noises(run: RunFacts, releases: Releases) -> list[tuple[str, Array | float, Array]]:
-    """For each noise on the vector that a site has solved for: (kind, sensitivity of the vector, scale)."""
+    """For each noise that is added to a solved vector: (kind, sensitivity of the vector, scale)."""
     if not run.mechanism.inside:
         return [(run.noise, _primal_move(run, *_weight(run, releases)), releases.scale)]
     return [] if run.output_noise is None else [(run.output_noise, _stray(run), releases.output_scale)]
@@ -244,7 +246,8 @@ def exact_epsilon(run: RunFacts, mu: Array, delta: float) -> Array:
 
 
 def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
-    """A mu whose cost stays within (epsilon, delta): slightly below the largest such mu."""
+    """A mu whose cost is at most (epsilon, delta): slightly below the largest such mu. With integer noise, 0
+    (too small, but safe) if epsilon does not exceed the cost of this noise, or is about 20 or more."""
     if not (run.integers or run.moments):
         return float(gaussian_mu(epsilon, delta))
     slack = exact_slack(run)
@@ -330,7 +333,7 @@ def usable_delta(run: RunFacts, delta: float) -> float:
 
 
 def _pure_update(run: RunFacts, releases: Releases) -> Array:
-    """Pure epsilon of each perturbed update with norm noise, for one class, without the output noise."""
+    """Pure epsilon of each round with norm noise inside the problem, for one class, without output noise."""
     k, a = _weight(run, releases)
     loss, alpha, X = run.loss, releases.scale, _reach(run)
 

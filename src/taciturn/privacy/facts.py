@@ -44,35 +44,35 @@ class RunFacts:
 
     Parameters
     ----------
-    method : "penalty", "dual" (penalty perturbation with eta = theta), "primal", "masked", "own" or "none".
+    method : "penalty", "dual" (as "penalty", with eta = theta), "primal", "masked", "own" or "none".
     noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (only for masked sums),
         "own" (for a user's own method, whose cost is `stated`), or "none", with an infinite epsilon.
     loss : the loss with its bounds on slope and curvature.
-    sites, rounds, dimension : N, the planned T, and d.
-    C, regularization : the weight of the loss and rho.
-    regularized : False if any coordinate, such as an intercept, is not regularised: then m = 2 eta V.
+    sites, rounds, dimension : N; T, the planned rounds (with `attempts`, the releases instead); d.
+    C, regularization : C, the weight of the loss; rho, the weight of the regularisation.
+    regularized : False if any coordinate, such as an intercept, is not regularised.
     data_norm : X, the public bound on ||x||.
-    output_noise : kind of noise added to the minimiser before its release; None if idealised or "primal".
-    tol : how far a solved vector may be from the exact minimiser, ||gradient|| / m, rounding errors included.
-    grid, clip : the step of the grid to which releases are rounded; the bound on sent entries; or None.
+    output_noise : with "penalty" and "dual", the noise that is added to the minimiser; None if idealised.
+    tol : how far a solved vector may be from the exact minimiser, rounding errors included.
+    grid, clip : released values are rounded to multiples of grid and clipped to [-clip, clip]; or None.
     integers : whether the last noise was drawn exactly, as whole grid steps: discrete Gaussian or, for norm
-        noise, discrete Laplace of scale sqrt(d) / rate. `tol` then covers rounding of the noise before it.
+        noise, discrete Laplace of scale sqrt(d) / rate. `tol` then also covers rounding of other noise.
     simulated : True if the noise can be reproduced from a seed.
     where : where the rows were, one of `PLACES`; set automatically for a simulated or planned run.
     outputs : the number of models (K for one-vs-rest); each has one release per round.
     start : how f(0), the model before round 1, was made; it must not depend on the data.
     marks : warnings, e.g. "bounds taken from the data", or `PLANNED` if there was no run.
-    sums : for masked sums: what each site sends, one entry per round. For "penalty": the moments of the rows.
+    sums : for "masked", what each site sends, one entry per release; for "penalty", the moments of the rows.
     records, largest : for sums: the fixed number of records (None for persons); the most rows of any site.
-    colluding : how many of the sites that do not hold a record may collude with the observer; None: all of
-        them. Only masked sums depend on it.
+    colluding : for masked sums: how many of the sites that do not hold a record may collude; None: all.
     connectivity : how many sites must be removed to disconnect the mask graph; None: all pairs share masks.
-    attempts : the attempts of a masked run in which sites left or joined; `sums` has one entry per release.
+    attempts : the attempts of a masked run in which sites left or joined, else empty.
     unit : what is protected: one "record" or one "person". With "person", all rows of a person together weigh
         at most as one row, and `samples` is the number of persons at a site.
     persons : the public, fixed number of persons in the whole network; for unit "person" only.
     rows_per_person : a public bound on the rows of one person, or None. Only norm noise needs it.
     sites_per_person : the most sites that hold rows of one person; above 1 for masked sums only.
+    relation : what neighbouring data sets are, in words; set automatically.
     """
 
     method: str
@@ -159,15 +159,14 @@ class RunFacts:
         alien = not whitened and (self.sums or {self.records, self.largest} != {None})
         if not self.mechanism.summed and (alien or self.attempts or self.connectivity is not None):
             names = "`sums`, `records`, `largest`, `attempts` and `connectivity`"
-            raise ParameterError(
-                f"{names} must be left out for method {self.method!r}: they describe masked sums."
-            )
+            raise ParameterError(f"{names} must be left out for method {self.method!r}; only sums need them.")
         if self.attempts and self.where == "process":
             raise ParameterError(
                 "`attempts` must be empty for a run in one process: only a site of a network can leave a run."
             )
         if whitened and (self.outputs > 1 or self.data_norm != 1.0):
-            raise ParameterError("`outputs` and `data_norm` must be 1 if `sums` has moments of the rows.")
+            got = f"{self.outputs} and {self.data_norm:g}"
+            raise ParameterError(f"`outputs` and `data_norm` must be 1 with moments of the rows; got {got}.")
         for name in ("colluding", "connectivity"):
             if getattr(self, name) is not None:
                 least = 0 if name == "colluding" else 1
@@ -178,7 +177,7 @@ class RunFacts:
         if not (summed or self.sums):
             return
         if summed and not self.loss.shipped:
-            raise ParameterError(f"`loss` of masked sums must be a shipped one; got {self.loss.name!r}.")
+            raise ParameterError(f"`loss` of masked sums must be one of taciturn's; got {self.loss.name!r}.")
         _set(self, "sums", check_sums(self.sums, self.rounds if summed else len(self.sums)))
         for name in ("largest", "persons" if self.unit == "person" else "records"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
@@ -197,12 +196,12 @@ class RunFacts:
         terms.check(self.sums, self.attempts)
 
     def _check_integers(self) -> None:
-        """Raise unless a run with whole numbers adds noise last, has a grid of step 2^k, and a clip."""
+        """Raise unless a run with integer noise adds noise last and has a clip and a grid of step 2^k."""
         if self.noise not in ("norm", "gaussian") or self.idealised:
-            raise ParameterError("`integers` needs output noise, or the method 'primal'.")
+            raise ParameterError("`integers` must be False without output noise, except for method 'primal'.")
         if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
             raise ParameterError(
-                "`grid` must be a power of 2, and `clip` must be given, in a real run; "
+                "`grid` must be a power of 2, and `clip` must be given, if `integers` is True; "
                 f"got {self.grid} and {self.clip}."
             )
         if not self.clip / self.grid <= _STEPS:
@@ -218,9 +217,10 @@ class RunFacts:
             if getattr(self, name) is not None:
                 _set(self, name, checks.whole(name, getattr(self, name), least=1))
         if (self.persons is not None) != person:
-            raise ParameterError("`persons` must be given with unit 'person', and only then.")
+            needs = "given with" if person else "left out without"
+            raise ParameterError(f"`persons` must be {needs} unit 'person'; got {self.persons}.")
         if not person and (self.rows_per_person is not None or self.sites_per_person != 1):
-            raise ParameterError("`rows_per_person` and `sites_per_person` need unit 'person'.")
+            raise ParameterError("`rows_per_person` and `sites_per_person` must be left out for records.")
         if self.sites_per_person > (self.sites if self.mechanism.summed else 1):
             raise ParameterError(
                 f"`sites_per_person` must be 1, or with masked sums up to {self.sites}; "
@@ -252,8 +252,8 @@ class RunFacts:
 
         None means that all other sites collude. The honest sites protect each other while masks connect them.
         The result is 1 (the site itself) if masks may not connect them, and for runs without masked sums."""
-        everybody = self.sites - 1
-        against = everybody if colluding is None else checks.among_sites("colluding", colluding, self.sites)
+        others = self.sites - 1
+        against = others if colluding is None else checks.among_sites("colluding", colluding, self.sites)
         safe = self.connectivity is None or against < self.connectivity
         return self.sites - against if self.mechanism.summed and safe else 1
 
@@ -264,7 +264,7 @@ class RunFacts:
 
     @property
     def planned(self) -> bool:
-        """Whether these are settings of a run that did not take place."""
+        """Whether these are the settings of a run that did not take place."""
         return PLANNED in self.marks
 
     @property
@@ -281,7 +281,7 @@ SCHEDULES = ("dual_step", "eta", "scale", "output_scale")
 class SiteFacts:
     """One site. The last entry of each of its schedules holds for all later rounds.
 
-    site, samples, degree : the site's number in the network; B, the number of its samples; V, of neighbours.
+    site, samples, degree : the site's number; B, the number of its samples; V, the number of its neighbours.
     dual_step : theta(t). Masked sums have no dual step: leave it out.
     eta, scale, output_scale : the values planned for `Charge`, one per round. The cost of a run that ended
         early depends on these values; without them the cost has no finite bound. Masked sums need no such
@@ -329,7 +329,7 @@ class Charge(NamedTuple):
 
 
 class RoundCharges(NamedTuple):
-    """One release of each of several sites in round t, as one array per field; None if there is no noise."""
+    """One release of each of several sites in round t: an array per field, or None for a missing noise."""
 
     t: int
     sites: NDArray[np.int64]

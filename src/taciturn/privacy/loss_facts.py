@@ -17,7 +17,7 @@ KINDS = ("classification", "regression", "classes")
 
 @dataclass(frozen=True)
 class LossFacts:
-    """The facts about a loss L, with |L'| <= slope_bound and L'' <= curvature_bound.
+    """The facts about a loss L, with |L'| <= slope_bound and L'' <= curvature_bound; `kind` is in `KINDS`.
 
     `name` decides which bound on the privacy cost applies: "logistic", "log-cosh" and "smooth-hinge" have
     tighter bounds than other losses. The name and the parameters of a shipped loss (a loss that is part of
@@ -46,7 +46,9 @@ class LossFacts:
             self._check_shipped(*_SHIPPED[self.name])
         elif not self.name.startswith(CUSTOM):
             known = ", ".join(_SHIPPED)
-            raise ParameterError(f"`loss` must be one of {known}, or a name that begins with {CUSTOM!r}.")
+            raise ParameterError(
+                f"`loss` must be one of {known}, or a name that begins with {CUSTOM!r}; got {self.name!r}."
+            )
         object.__setattr__(self, "kind", checks.choice("kind", self.kind or KINDS[0], KINDS))
 
     @property
@@ -69,7 +71,7 @@ class LossFacts:
 
     @property
     def programmed(self) -> bool:
-        """Whether the run computed sums of clipped vectors for a program and trained no model."""
+        """Whether the run trained no model: a program (a sequence of sums) added up clipped vectors."""
         return self.name == PROGRAM
 
     @property
@@ -96,8 +98,8 @@ class LossFacts:
     def _check_shipped(self, kind: str, names: tuple[str, ...], bounds: Bounds) -> None:
         """Raise unless the parameters, kind and bounds are those of the shipped loss. Sets the kind."""
         if set(self.parameters) != set(names):
-            held = " and ".join(names) or "nothing"
-            raise ParameterError(f"`parameters` of the loss {self.name} must contain {held}.")
+            held = f"contain {' and '.join(names)}, and nothing else" if names else "be empty"
+            raise ParameterError(f"`parameters` of the loss {self.name} must {held}; got {self.parameters}.")
         numbers = [checks.nonnegative(name, self.parameters[name]) for name in names]
         expected = bounds(*(number and checks.magnitude(self.name, number) for number in numbers))
         stated = self.slope_bound, self.curvature_bound

@@ -109,11 +109,10 @@ class GaussianNoise(Noise):
     std: PerSite
 
     def sample(self, generator: np.random.Generator, scale: float, d: int) -> Array:
-        """One vector in R^d."""
         return np.asarray(scale * generator.standard_normal(d))
 
     def log_density(self, e: ArrayLike, scale: ArrayLike) -> Array:
-        """- ||e||^2 / (2 std^2) - d/2 ln(2 pi std^2)"""
+        """ln density(e) = -||e||^2 / (2 std^2) - d/2 ln(2 pi std^2)"""
         e, std = np.asarray(e, dtype=np.float64), np.asarray(scale, dtype=np.float64)
         d = e.shape[-1]
         return np.asarray(-np.sum(e**2, axis=-1) / (2 * std**2) - d / 2 * np.log(2 * np.pi * std**2))

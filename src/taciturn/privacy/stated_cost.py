@@ -15,7 +15,7 @@ from .accounting.bounds import pure_renyi
 from .accounting.rounding import up
 
 OWN = "own"
-"""The name of every method, and of every noise, that taciturn does not know."""
+"""The `method` and the `noise` in the facts of a run with a user's own method."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class StatedCost:
     Exactly one field must be given.
 
     pure : epsilon at delta = 0.
-    mu : the round is mu-GDP.
+    mu : the round is mu-GDP (Gaussian differential privacy, see `accounting/gaussian.py`).
     renyi : the Renyi divergence at some orders above 1, {order: cost}. The divergence never decreases with
         the order, so the cost at the next larger stated order is used for any other order.
 
@@ -52,7 +52,8 @@ class StatedCost:
         falls = any(a[1] > b[1] or a[0] == b[0] for a, b in pairwise(curve))
         if not curve or curve[0][0] <= 1 or falls:
             raise ParameterError(
-                "`renyi` must contain orders above 1, each once, with costs that never decrease."
+                "`renyi` must contain orders above 1, each once, with costs that never decrease; "
+                f"got {list(curve)}."
             )
         object.__setattr__(self, "renyi", curve)
 

@@ -1,8 +1,9 @@
 """SumFacts: the facts about one masked sum from which the privacy accountant computes its cost.
 
-The sensitivity of a sum is how far one record or person can move the sum. A stated sensitivity is never
-trusted: `SumTerms.bounds` derives a lower limit for it from the loss, the number n of records or persons, the
-bound X on the norm of a row, and the kind of sum.
+In a masked sum, random masks hide the share of each site, and cancel in the sum over all sites. The
+sensitivity of a sum is how far one record or person can move the sum. A stated sensitivity is never trusted:
+`SumTerms.bounds` derives a lower limit for it from the loss, the number n of records or persons, the bound X
+on the norm of a row, and the kind of sum.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ LEAST_STD = 8.0  # grid units: from this std on, a sum of discrete Gaussians is 
 
 @dataclass(frozen=True)
 class SumFacts:
-    """One masked sum, released in round t.
+    """One masked sum: release number t of a run.
 
     Parameters
     ----------
-    t : the round, 1, 2, ...; there is one sum per round.
+    t : 1, 2, ...; the round, unless the run had several attempts, which may release a round more than once.
     part : the kind of sum, one of the kinds above. "whitened moments" and "clipped gradient" are in
         coordinates that were computed from the moments of earlier rounds.
     length : the number of integers in a message.
@@ -73,7 +74,8 @@ class SumFacts:
             )
         if self.reach >= 2.0**62:
             raise ParameterError(
-                f"`grid` is too fine: one record or person moves a sum by 2^62 steps; got {self.grid:g}."
+                f"`grid` is too fine: one record or person may move a sum by 2^62 steps or more; got "
+                f"{self.grid:g}. Use a grid above {self.sensitivity / 2.0**62:g}."
             )
 
     @property
@@ -84,9 +86,7 @@ class SumFacts:
 
 @dataclass(frozen=True)
 class AttemptFacts:
-    """One attempt: a part of a run between sites in which the same sites take part.
-
-    When a site leaves or joins, a new attempt begins.
+    """One attempt: a part of a run with one fixed list of sites. If a site leaves or joins, the next begins.
 
     id : the hash that all members signed, as 64 hexadecimal digits.
     members : the numbers of the sites whose noise is in these sums.
@@ -103,7 +103,7 @@ class AttemptFacts:
     def __post_init__(self) -> None:
         members = tuple(checks.whole("members", member) for member in self.members)
         if not members or list(members) != sorted(set(members)):
-            raise ParameterError("`members` must contain each site once, in increasing order.")
+            raise ParameterError(f"`members` must be different sites in increasing order; got {members}.")
         if not isinstance(self.id, str) or len(self.id) != 64 or set(self.id) - set("0123456789abcdef"):
             raise ParameterError("`id` of an attempt must be a hash of 64 hexadecimal digits.")
         object.__setattr__(self, "members", members)
@@ -117,7 +117,8 @@ def check_attempts(attempts: Sequence[AttemptFacts], sites: int) -> tuple[Attemp
         if not isinstance(entry, AttemptFacts):
             raise ParameterError(f"`attempts` must contain AttemptFacts; got {type(entry).__name__}.")
         if entry.members[-1] >= sites:
-            raise ParameterError(f"`members` must contain numbers below the number of sites, {sites}.")
+            last = entry.members[-1]
+            raise ParameterError(f"`members` must be below the number of sites, {sites}; got {last}.")
     firsts = [entry.first for entry in attempts]
     if firsts and (firsts[0] != 1 or firsts != sorted(set(firsts))):
         raise ParameterError("`attempts` must be in order, and the first attempt must begin with release 1.")
@@ -143,7 +144,7 @@ def planned_rounds(sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts]) -
 
 
 class SumBounds(NamedTuple):
-    """The allowed lengths of a message (empty: any length), and the bounds S and gamma, from public facts."""
+    """The allowed lengths of a message (empty: any length), and the least allowed S and gamma."""
 
     lengths: tuple[int, ...]
     sensitivity: float
@@ -222,8 +223,8 @@ class SumTerms:
     def check(self, sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts] = ()) -> None:
         """Raise if a sum claims a smaller bound than follows from these facts.
 
-        Only one round of the plan releases the gradient at f = 0, but several attempts may release that
-        round. A sum depends on the last release of each earlier round.
+        Only the first gradient of the plan is taken at f = 0, but several attempts may release that gradient.
+        A sum depends on the last release of each earlier round.
         """
         at_zero, last = None, dict[int, SumFacts]()
         rounds = planned_rounds(sums, check_attempts(attempts, self.sites))
@@ -239,9 +240,8 @@ class SumTerms:
             last[planned] = entry
             least = self.bounds(entry.part, first=planned == at_zero, before=before)
             if least.lengths and entry.length not in least.lengths:
-                raise ParameterError(
-                    f"`length` of sum {entry.t} must be {least.lengths[0]}; got {entry.length}."
-                )
+                allowed = " or ".join(map(str, least.lengths))
+                raise ParameterError(f"`length` of sum {entry.t} must be {allowed}; got {entry.length}.")
             for name in ("sensitivity", "stray"):
                 stated, needed = getattr(entry, name), getattr(least, name)
                 if stated < needed * (1 - 1e-12):
@@ -258,6 +258,7 @@ def check_moments(
     parts = [entry.part for entry in sums]
     if parts != [MOMENTS, *[WHITENED] * (len(parts) - 1)] or not len(parts) < rounds:
         raise ParameterError(
-            f"`sums` of method 'penalty' must be {MOMENTS}, then {WHITENED}, and fewer than {rounds} rounds."
+            f"`sums` of method 'penalty' must be one sum of {MOMENTS}, then only sums of {WHITENED}, fewer "
+            f"than the {rounds} rounds in all; got {', '.join(parts)}."
         )
     SumTerms(OF_ROWS, units, largest, features, 1.0, sites).check(sums)

@@ -110,6 +110,10 @@ def unguarded(path: Path, *statements: str) -> None:
         ),
         (["DELETE FROM ledger WHERE seq = 5"], "states 6 rows and has 5"),
         (["DELETE FROM ledger"], "states 6 rows and has 0"),
+        (
+            ["DELETE FROM ledger", f"UPDATE ledger_head SET rows = 0, hash = '{chain.EMPTY.digest}'"],
+            "all of its rows are missing",
+        ),
         (["DELETE FROM ledger_head"], "its head is missing"),
         (
             [
@@ -194,7 +198,7 @@ def test_ledger_changed_by_another_process_refuses_further_charges(filled: Path)
     with SqliteLedger(filled) as ledger, SqliteLedger(db) as other:
         other.charge(Charge(0, 6, 0.5, 3.0))
         for t in (6, 7):
-            with pytest.raises(LedgerError, match="changed by someone else"):
+            with pytest.raises(LedgerError, match="another process changed"):
                 ledger.charge(Charge(0, t, 0.5, 3.0))
         assert ledger.columns(0).t.tolist() == [1, 2, 3, 4, 5]
     assert db.execute("SELECT count(*) FROM ledger").fetchone() == (7,)  # the caller's connection stays open

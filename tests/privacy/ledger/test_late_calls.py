@@ -302,7 +302,8 @@ from taciturn.privacy.ledger import open_budgets
 
 open_budgets.FOLDERS = (sys.argv[1],)
 pool = multiprocessing.get_context("fork").Pool(1)
-child = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL) if sys.argv[2] == "child" else None
+silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # the parent waits for open pipes
+child = subprocess.Popen(["sleep", "60"], **silent) if sys.argv[2] == "child" else None
 with tt.Budget(sys.argv[1] + "/A.sqlite", epsilon=3):
     pass
 (home,) = open_budgets._readable()

@@ -1,6 +1,6 @@
 """The paper's methods between sites that join and leave. An attempt is a part of a run with fixed members.
 
-Rounds are numbered through all attempts. An attempt begins after the last round for which any member was
+Attempts share one numbering of rounds. An attempt begins after the last round for which any member was
 charged (its privacy cost was recorded). So no site ever releases a round twice: a site that was away, or was
 restored from an old backup, skips rounds. Every member continues from its last released vector. The dual
 variables start at 0 in each attempt, because dual variables that do not add up to 0 would move the optimum.
@@ -25,7 +25,7 @@ from ..base import Audience, Links
 from .node import Node, NodeState
 from .updates import network_average
 
-EDGE = 0.75  # an entry is near the clip from this share of it on; noise alone moves a few entries there
+EDGE = 0.75  # an entry of at least EDGE * clip is near the clip; noise alone moves a few entries there
 
 
 class UnmaskedSite:
@@ -39,7 +39,7 @@ class UnmaskedSite:
     """Always 0: the cost is the same for any number of colluding sites."""
 
     def spent(self, base: int, left: float, upto: int) -> float:
-        """Always 0: no round uses the budget that skipped rounds did not spend."""
+        """Always 0: the noise of a round is fixed, whatever earlier attempts have spent."""
         return 0.0
 
     def connected(self, members: Sequence[int]) -> bool:
@@ -57,11 +57,11 @@ class UnmaskedAttempt:
     near: tuple[int, ...]
 
     def padded(self, t: int) -> bool:
-        """False: no random pad hides the messages."""
+        """False: no mask hides the messages."""
         return False
 
     def partners(self) -> tuple[int, ...]:
-        """Empty: no site shares a pad with this site."""
+        """Empty: no site shares a mask with this site."""
         return ()
 
     def neighbours(self) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ class ADMMSite(UnmaskedSite):
         """None: the method does not transform rows."""
 
     def enter(self, members: Sequence[int], vectors: Mapping[int, bytes], t: int) -> NodeState:
-        """The first state of an attempt: the last vector of every member, and dual variables of 0."""
+        """The first state of an attempt: the last vectors of this site and its neighbours; lam is 0."""
         f = self._read(vectors[self.number])
         heard = sum((self._read(vectors[j]) for j in self.near(members)), np.zeros_like(f))
         return NodeState(t, f, np.zeros_like(f), heard)
@@ -176,7 +176,8 @@ class ADMMAttempt(UnmaskedAttempt):
     def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
         """The site with the largest vector, if half of its entries are near the clip or one exceeds the clip.
 
-        A site that pulls its neighbours' vectors to the clip reaches the clip one round before them.
+        The largest vector is the attacker's: a site that pulls its neighbours' vectors to the clip reaches
+        the clip one round before them.
         """
         far = {j: self._reach(_vector(data)) for j, data in messages.items() if j != self.site.number}
         furthest = max(far, key=lambda j: far[j], default=None)
@@ -188,7 +189,7 @@ class ADMMAttempt(UnmaskedAttempt):
         return float(np.median(np.abs(vector))) if largest <= self.site.clip else math.inf
 
     def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
-        """The sites that sent an entry near the clip; for the operators' log."""
+        """The sites that sent an entry near the clip, the largest allowed size; for the operators' log."""
         largest = {j: np.abs(_vector(data)).max(initial=0.0) for j, data in messages.items()}
         return [j for j, value in largest.items() if value >= EDGE * self.site.clip]
 

@@ -1,8 +1,9 @@
 """A node of the paper's methods [ZKL18]: it computes some sites of a run, on arrays (sites, repeats, d).
 
-In each round a site solves a problem on its rows and sends the noisy result f(t) to its neighbours; this is
-its release. The equations are in `updates.py`. A site draws the same noise and finds the same minimiser, to
-the last bit, as in a node with this site alone. This file does no I/O.
+Repeats are independent repetitions of a simulation. In each round a site solves a problem on its rows and
+sends the noisy result f(t) to its neighbours; this is its release. The equations are in `updates.py`. A site
+draws the same noise and finds the same minimiser, to the last bit, as in a node with this site alone. This
+file does no I/O.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Node:
     def message(self, state: NodeState) -> Array | None:
         """f(t) as it is sent: with noise, clipped and rounded; None if the solve of a real run failed.
 
-        Raises `OutOfReach`, before noise is drawn, if the solve of a real run could fail.
+        Raises `OutOfReach`, before noise is drawn, if the vectors so far are too large for a real run.
         """
         self._check_history(state)
         return try_solve(self.streams, lambda: self.primal(state))

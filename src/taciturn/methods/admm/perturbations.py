@@ -1,7 +1,7 @@
 """ADMM and its private variants. A method says what penalty, dual step and noise a run has.
 
     ADMM                  eta = theta, one number for all sites and rounds     [ZKL18, (8)-(9)]
-    MADMM                 eta_i(t) for each site and round, theta on its own   [ZKL18, (10)-(11)]
+    MADMM                 eta_i(t) for each site and round, separate theta     [ZKL18, (10)-(11)]
     PenaltyPerturbation   MADMM with noise inside the penalty                  [ZKL18, Algorithm 1]
     DualPerturbation      ADMM with noise on the dual variable                 [zhang2017]
     PrimalPerturbation    ADMM with noise on the vectors that are sent         [zhang2017]
@@ -33,7 +33,7 @@ from .theory import check_theorem_1
 
 _MOST = 10**8  # the largest number of sites x rounds of a run
 _TOL = 1e-8  # the default tolerance of the solver in a simulation
-_REAL_TOL = 1e-9  # the default in a real run, which has secret noise
+_REAL_TOL = 1e-9  # the default in an idealised real run; for other real runs, `cover` sets the default
 
 
 class ADMMMethod(ABC):
@@ -58,9 +58,10 @@ class ADMMMethod(ABC):
         """Return every number of the run, checked, before any budget is spent."""
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedADMM:
-        """Prepare a run of this method over a network. A real run gets defaults for settings not given."""
+        """Prepare a run of this method over a network. `cover` adds what a real run lacks."""
         if isinstance(network.loss, Softmax):
-            raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
+            name = type(self).__name__
+            raise ParameterError(f"`method` must be MaskedDescent for a SoftmaxProblem; got {name}.")
         usual = _REAL_TOL if options.real else _TOL
         tol = checks.positive("tol", usual if options.tol is None else options.tol)
         method, tables = self, self.tables(len(network.sites), rounds)
@@ -151,7 +152,7 @@ class PenaltyPerturbation(Release):
     If the penalty grows from round to round, later rounds cost less privacy. The paper's theorems need a
     penalty that never decreases and is at least `dual_step`.
 
-    whiten : mu, the privacy cost of the first two rounds (mu-GDP); None to leave these two rounds out. They
+    whiten : mu, the cost (mu-GDP) of two more rounds at the start; None to leave these two rounds out. They
         release noisy second moments of the rows. The later rounds then run in whitened coordinates, in which
         rows vary equally in every direction. The schedules apply to the later rounds.
 
@@ -211,10 +212,10 @@ class DualPerturbation(Release):
 
 @dataclass(frozen=True)
 class PrimalPerturbation(Release):
-    """ADMM that broadcasts argmin + e. The noise e has the units of the model f, not of the penalty.
+    """ADMM that broadcasts argmin + e: the noise e is added to the solved vector, not inside the problem.
 
-    `dual_step` defaults to the penalty, as in [zhang2017]. The site itself continues from the noisy vector
-    that it broadcast. Continuing from the vector without noise would nearly double the privacy cost.
+    `dual_step` defaults to the penalty, as in Zhang and Zhu (2017). The site itself continues from the noisy
+    vector that it broadcast. Continuing from the vector without noise would nearly double the privacy cost.
 
     >>> from taciturn import GaussianNoise
     >>> PrimalPerturbation(penalty=0.5, noise=GaussianNoise(std=0.1)).tables(sites=5, rounds=60).method

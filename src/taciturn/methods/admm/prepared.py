@@ -82,7 +82,7 @@ class PreparedADMM(SitesMethod):
         return self.site_of(node, links)
 
     def site_of(self, node: Node, links: Links) -> ADMMSite:
-        """This site, for all attempts of the run."""
+        """This site, for all attempts (parts of the run with fixed members)."""
         from .attempt import ADMMSite
 
         clip = np.inf if self.tables.clip is None else self.tables.clip

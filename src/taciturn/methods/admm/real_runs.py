@@ -1,10 +1,11 @@
-"""Limits and default settings for real runs (runs with secret noise), so that no solve can fail.
+"""Limits and default settings for real runs (runs with secret noise), so that practically no solve fails.
 
 A failed solve would reveal facts about the rows that no noise hides. The history of a round is the linear
-term that all sent and received vectors add to the site's problem. A real run begins only if a solve in
-floating-point arithmetic surely reaches the tolerance `tol` for every history up to `history_limit` ("floats
-certify `tol`"). A round with a larger history is not started. This reveals nothing new, because an observer
-knows the vectors. So a solve can fail only if its noise is longer than `longest_noise`.
+term of the site's problem that follows from all vectors sent and received so far. A real run begins only if a
+solve in floating-point arithmetic surely reaches the tolerance `tol` for every history up to `history_limit`
+and every noise vector up to `longest_noise` ("floats certify `tol`"). A round with a larger history is not
+started. This reveals nothing new, because an observer knows the vectors. So a solve can fail only if its
+noise is longer than `longest_noise`.
 
 `cover` sets output noise, grid, clip and tolerance from public settings alone.
 """
@@ -37,7 +38,7 @@ _TOLS = tuple(10.0**-k for k in range(9, 2, -1))
 _U = 2.0**-53
 _HISTORY = 4.0  # the largest history / (clip sqrt(d)): 1 for a round's messages, 3 for the dual variable lam
 TAIL = 1e-18
-"""The probability that a noise vector is longer than `longest_noise`."""
+"""A bound on the probability that a noise vector is longer than `longest_noise`."""
 
 
 def history_limit(clip: float, d: int) -> float:
@@ -49,7 +50,7 @@ def longest_noise(tables: Tables, d: int) -> Array:
     """(rounds,): a length that the noise vector of a round exceeds with a probability below `TAIL`."""
     if tables.noise is None or tables.scale is None:
         return np.zeros(tables.rounds)
-    if tables.noise.kind == "gaussian":  # ||e|| / sigma is 1-Lipschitz in e, and its mean below sqrt(d)
+    if tables.noise.kind == "gaussian":  # ||e|| is 1-Lipschitz in e, and its mean is below sigma sqrt(d)
         return np.asarray(tables.scale * (math.sqrt(d) + math.sqrt(-2 * math.log(TAIL))))
     return np.asarray(1.001 * special.gammainccinv(d, TAIL) / tables.scale)
 
@@ -59,7 +60,9 @@ def least_tol(tables: Tables, network: Network, row: int, clip: float) -> float:
 
     The solver gets half of `tol`; the other half covers the rounding of the noise. The noise is rounded when
     it is drawn, by at most (d + 16) u times its length, where u = 2^-53, and again when it is added to the
-    linear term. Each error moves the minimiser by at most its own size: df/de = -H^-1 and H >= I.
+    linear term. Each error moves the minimiser by at most its own size: df/de = -kappa H^-1, where
+    H >= kappa I and kappa = 2 eta V.
+
     tables : the tables of this site alone.   row : the position of the site in `network.sites`.
     """
     loss, d, R = network.loss, network.dimension, network.regularizer
@@ -104,11 +107,11 @@ def try_solve(streams: Streams, solve: Callable[[], Array]) -> Array | None:
 
     The error depends on the data, so a real run does not reveal it.
     """
-    if streams.simulated:
-        return solve()
     try:
         return solve()
     except Exception:
+        if streams.simulated:
+            raise
         return None
 
 
@@ -162,7 +165,7 @@ def _reach(network: Network, tables: Tables, tol: float | None) -> tuple[float, 
                 return clip, wanted
     smallest = min(least)
     wanted = _TOLS[-1] if tol is None else tol
-    check_reach(wanted, least[smallest], clip=smallest, where="some site")
+    check_reach(wanted, least[smallest], clip=smallest, where="one of the sites")
     return smallest, wanted
 
 

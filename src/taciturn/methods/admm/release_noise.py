@@ -3,7 +3,7 @@
 A release is a vector that leaves its site, rounded to multiples of `grid`. A simulation adds noise in floats
 and then rounds. A real run, which has secret noise, rounds the solved vector f first, and then adds a whole
 number of grid steps, drawn exactly (if the run has a grid, a clip and noise on its solved vectors). It
-releases z = rint(f / grid) + noise, so the privacy proof is about integers.
+releases z = rint(f / grid) + noise in steps of the grid, so the privacy proof is about integers.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class RoundNoise:
     def release(self, solved: Array) -> Array:
         """The solved vectors as they are released, (sites, repeats, d): with noise, on the grid, clipped."""
         tables = self.tables
-        first = (tables.noise, self.scale) if tables.method == "primal" else (None, None)
+        noise = (tables.noise, self.scale) if tables.method == "primal" else (None, None)
+        output = tables.output_noise, self.output_scale
         if self.whole:
-            return self._steps(solved, *(first if first[0] else (tables.output_noise, self.output_scale)))
-        for purpose, last in (("noise", first), ("output", (tables.output_noise, self.output_scale))):
-            drawn = self._draw("noise" if purpose == "noise" else "output", *last)
+            return self._steps(solved, *(noise if noise[0] else output))
+        for drawn in (self._draw("noise", *noise), self._draw("output", *output)):
             solved = solved if drawn is None else solved + drawn
         return to_grid(solved, grid=tables.grid, clip=tables.clip)
 

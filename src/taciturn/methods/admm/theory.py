@@ -43,18 +43,9 @@ class Convergence:
 
 
 def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
-    """Which hypotheses of Theorem 1 hold for this run, including one that is only implicit in the proof."""
+    """Which hypotheses of Theorem 1 hold for this run. Its proof also assumes that penalties are equal."""
     tables = method.tables(sites, rounds)
-    return Convergence(
-        (
-            _nondecreasing(tables),
-            _above_dual_step(tables),
-            _bounded(tables),
-            _equal_penalties(tables),
-            _fixed_dual_step(tables),
-            _noiseless(tables),
-        )
-    )
+    return Convergence(tuple(check(tables) for check in _CHECKS))
 
 
 def check_theorem_1(tables: Tables) -> None:
@@ -86,10 +77,8 @@ def _above_dual_step(tables: Tables) -> Hypothesis:
 
 
 def _bounded(tables: Tables) -> Hypothesis:
-    grows, detail = (
-        [i for i, one in enumerate(tables.penalties) if not one.bounded],
-        "sup_t eta_i(t) is finite",
-    )
+    grows = [i for i, one in enumerate(tables.penalties) if not one.bounded]
+    detail = "sup_t eta_i(t) is finite"
     if grows:
         detail = (
             f"the penalty of site {grows[0]} grows without bound: the run can stall at a consensus that is "
@@ -127,11 +116,15 @@ def _noiseless(tables: Tables) -> Hypothesis:
     return Hypothesis("no noise", not tables.private, detail)
 
 
+_CHECKS = (_nondecreasing, _above_dual_step, _bounded, _equal_penalties, _fixed_dual_step, _noiseless)
+
+
 @dataclass(frozen=True)
 class Rate:
     """Theorem 2 for one round: (1 + delta) ||Z(t) - Z*||^2_J(t) <= ||Z(t-1) - Z*||^2_J(t)   [ZKL18, Thm 2]
 
-    delta: the largest delta that meets both conditions of the theorem, maximised over mu > 1.
+    delta: the largest delta that meets both conditions of the theorem, maximised over mu > 1. The paper's
+        delta and mu are not privacy parameters.
     closed_form: a lower bound on delta, computed without eigenvalue problems, maximised over mu.
     as_printed: the paper's closed form. It adds the smallest NONZERO singular value of (W - theta I)(D - A),
         but that matrix maps the all-ones vector to zero. So if eta > theta, `as_printed` can exceed `delta`,

@@ -25,7 +25,7 @@ from ...kernels.algebra import matrix_product, rebuild, total
 from ...privacy.accounting.sensitivity import CAP_LEAST, KAPPA
 from .moments import cleaned, noise_edge
 
-_FEW = 60.0  # if `rate` is at least this, a third release of moments is worth its cost
+_FEW = 60.0  # if `Strength.rate` is at least this, a third release of moments is worth its cost
 _SHARE, _PER_RATE, _MOST = 0.02, 0.001, 0.06  # shares of mu^2 for two releases of moments
 _MANY = (0.02, 0.03, 0.04)  # shares of mu^2 for three releases of moments
 _FLOOR = 1e-9  # a lower bound on the mean of the diagonal of M
@@ -36,10 +36,10 @@ _BIAS = 0.05 * 0.15 / 4.0  # the allowed loss from clipping, relative to the los
 
 @dataclass(frozen=True)
 class Strength:
-    """The signal strength of a run, in public numbers.
+    """How strong the signal of the rows is compared with the noise of a run, from public numbers.
 
     units, mu : n, the number of records or persons, and mu of the whole run.
-    noises : N / h for N sites, h of them honest: the noise variance / that of a trusted centre.
+    noises : N / h for N sites, h of them honest: the variance of the noise relative to a trusted centre.
     """
 
     units: int
@@ -58,7 +58,7 @@ class Strength:
     def whitening_pays(self, d: int) -> bool:
         """Whether whitened coordinates are worth the privacy budget for the moments.
 
-        The noise in the first moments must stay below 1, the largest eigenvalue for rows of norm at most 1:
+        The noise in the first moments must stay below 1, the largest eigenvalue that M can have:
         sqrt(2 d) sqrt(2 / 0.02) / (n mu) sqrt(N / h) < 1. With a constant and up to three columns, noise
         hides no direction, and clipping costs more than whitening gains. With more than _MANY_COLUMNS
         columns, the matrix of moments is too large.
@@ -69,7 +69,7 @@ class Strength:
         )
 
     def kappa(self, K: float) -> float:
-        """The smallest bound on a row's length, in units of sqrt K, with a bias well below the noise."""
+        """The smallest clipping length, in units of sqrt K, for which the bias is far below the noise."""
         least, most = KAPPA
         return min(max(math.sqrt(_BIAS * self.units * self.mu * self.mu / (self.noises * K)), least), most)
 
@@ -78,8 +78,9 @@ class Strength:
 class Coordinates:
     """The coordinates x~ = W'x of a row x, and the bounds on the length of x~.
 
-    W : (d, d).   K : the effective dimension.   kappa, q, cap : q = kappa sqrt K bounds the length of x~, and
-        cap = min(4 q sqrt K, 2 K) bounds its weighted square in the next moments. At first q and cap are 1.
+    W : (d, d).   K : the effective dimension, the sum of l / (l + nu).
+    kappa, q, cap : gradients count x~ as a vector of length at most q = kappa sqrt K. The cap of the next
+        moments is min(4 q sqrt K, 2 K), but at least `CAP_LEAST`. At first q and cap are 1.
     mean : the mean of the original rows; zeros if no column is constant.
     levels : the second moments along the coordinates; empty until the last release.
     noise : the standard deviation of the noise in an entry of the last M (not divided by its cap).

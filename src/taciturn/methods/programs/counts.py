@@ -7,7 +7,7 @@ too. All weights are whole numbers of steps of the public grid, so the counts ar
 
 For rows q and p of norm at most 1, |q q' - p p'|^2 = |q|^4 + |p|^4 - 2 (q.p)^2 <= 2. So replacing a unit
 moves the mean of q q' over n units by at most sqrt 2 / n, before rounding. taciturn computes q q' and rounds
-each unit's part once.
+the contribution of each unit once.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class SiteCells(PrivateHalf):
         one = round(1 / facts.grid) if self.steps is None else self.steps
         if self.rows_of_person is None:
             found = np.zeros(facts.length, dtype=np.int64)
-            for column in self.cells.T:  # bincount makes a copy of what it counts
+            for column in self.cells.T:  # one at a time, because bincount copies what it counts
                 found += np.bincount(column, minlength=facts.length)
             return (found * one)[None]
         counts = np.zeros(facts.length, dtype=np.int64)

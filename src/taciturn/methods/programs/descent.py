@@ -5,8 +5,9 @@
                 y = x + beta (x - x_before),   x_new = y - (bend M + reg + p_t)^-1 (g + reg y)
 
 x is the last point, x_new the next point, and y the point of the gradient. `reg` is the regularization, and
-`bend` the mean curvature of the loss. `step_size.py` sets the damping p_t and the model, from released
-numbers alone. Every site computes all of this on its own, to the same bits. No code in this file sees rows.
+`bend` the mean curvature of the loss, increased by `gain` in each round. `step_size.py` sets the damping p_t
+and the model, from released numbers alone. Every site computes all of this on its own, to the same bits. No
+code in this file sees rows.
 """
 
 from __future__ import annotations
@@ -143,9 +144,8 @@ class Descent(PublicHalf):
         whole = self.noise[-1] / math.sqrt(self.steps)
         levels = np.concatenate([bend * shape.all_levels + reg for bend in bends])
         time = step_size.run_time(levels, tau, whole)
-        return self.steps / (
-            (1.0 - step_size.MOMENTUM) * time
-        )  # momentum beta makes steps 1 / (1 - beta) as long
+        # momentum beta makes steps 1 / (1 - beta) times as long
+        return self.steps / ((1.0 - step_size.MOMENTUM) * time)
 
 
 def _solve(shape: Shape, bends: list[float], p: float, g: Array) -> Array:

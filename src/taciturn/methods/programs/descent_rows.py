@@ -98,7 +98,10 @@ class SoftmaxShare(Share):
 
 
 class WhitenedShare:
-    """The private half of one site in whitened coordinates (`coordinates.py`): its share of every sum."""
+    """The private half of one site in whitened coordinates: its share of every sum.
+
+    x~, omega, cap and q are defined in `coordinates.py`; y is a label, and psi a slope with psi ||x~|| <= q.
+    """
 
     def __init__(self, objective: LocalObjective, total: int, constant: float | None) -> None:
         self.objective, self.total = objective, float(total)

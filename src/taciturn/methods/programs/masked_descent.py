@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from ...core import checks
 from ...core.errors import ParameterError
@@ -131,7 +132,8 @@ class MaskedDescent:
         if options.start not in (None, "zeros"):
             raise ParameterError(f"`start` must be 'zeros' for MaskedDescent; got {options.start!r}.")
         if type(network.regularizer) is not L2:
-            raise ParameterError("`regularizer` must be L2 for MaskedDescent.")
+            got = type(network.regularizer).__name__
+            raise ParameterError(f"`regularizer` must be L2 for MaskedDescent; got {got}.")
         if not network.samples:
             raise UnreadRowsError("MaskedDescent")  # `runtime/setup.py` then reads the rows
         loss, persons = network.loss, network.persons
@@ -148,7 +150,7 @@ class MaskedDescent:
         return PreparedSums(network, self.tables(facts, rounds))
 
     def strength(self, facts: PublicFacts) -> Strength:
-        """The signal strength of a run, as `coordinates.Strength` defines it."""
+        """The signal of a run compared with its noise."""
         pairs = self._pairs(facts)
         honest = pairs.honest(pairs.sites - 1 if self.colluding is None else self.colluding)
         return Strength(facts.total, float(gaussian_mu(self.epsilon, self.delta)), pairs.sites / honest)
@@ -216,24 +218,14 @@ class MaskedDescent:
         )
         sums = plan_sums(terms, parts, shares, fix, constant=self.constant is not None)
         noise = tuple(entry.grid * entry.std * math.sqrt(facts.sites) for entry in sums)
-        program: Descent | Whitened = Descent(
-            training_loss=self.training_loss(facts.loss),
-            features=facts.dimension,
-            outputs=facts.outputs,
-            full=full,
-            noise=noise,
-            regularization=facts.regularization,
-            constant=self.constant,
-        )
+        given: dict[str, Any] = {"features": facts.dimension, "noise": noise, "constant": self.constant}
+        given["regularization"] = facts.regularization
+        program: Descent | Whitened
         if whitened:
-            program = Whitened(
-                features=facts.dimension,
-                moments=moments,
-                noise=noise,
-                strength=self.strength(facts),
-                regularization=facts.regularization,
-                constant=self.constant,
-            )
+            program = Whitened(moments=moments, strength=self.strength(facts), **given)
+        else:
+            trained = self.training_loss(facts.loss)
+            program = Descent(training_loss=trained, outputs=facts.outputs, full=full, **given)
         return SumTables(sums, pairs, self.colluding, program, facts.total, facts.largest, facts.data_norm)
 
     def _pairs(self, facts: PublicFacts) -> PairGraph:

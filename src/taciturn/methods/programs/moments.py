@@ -119,10 +119,10 @@ def cleaned(
 ) -> tuple[Array, Array, float]:
     """The levels of M, its eigenvectors as rows, and the mean of its diagonal, from a noisy upper triangle.
 
-    The diagonal is shrunk towards its mean and subtracted. Of the rest, only eigenvalues above the edge
-    sqrt(2 d) noise (the largest eigenvalue of pure noise) are kept. Noise turns a true eigenvalue theta into
-    theta + w^2 / theta, w = edge / 2; the function inverts this. The entries of the diagonal are at least
-    `least` times their mean, and this mean is at least `floor`.
+    The diagonal is shrunk towards its mean and subtracted. Of the rest, only eigenvalues beyond +-edge are
+    kept, where edge = sqrt(2 d) noise is the largest eigenvalue of pure noise. Noise turns a true eigenvalue
+    theta into theta + w^2 / theta, w = edge / 2; the function inverts this. The entries of the diagonal are
+    at least `least` times their mean, and this mean is at least `floor`.
     """
     M = symmetric(released)
     d = len(M)

@@ -221,7 +221,7 @@ class ProgramHalf(PublicHalf):
 
 @dataclass(frozen=True, eq=False)
 class UnitRows:
-    """The rows of one site with their persons. `share` : 1/m for a row of a person with m rows, or None."""
+    """The rows of one site; if units are persons, each row's person, and 1/m (`share`) if this has m rows."""
 
     X: Array
     person: NDArray[np.int64] | None = None
@@ -387,4 +387,4 @@ class ProgramTable:
         return self.sites[i]
 
     def require_unit_rows(self) -> None:
-        """Not used: a program clips the contribution of a row, not the row."""
+        """Accept all rows: a program clips the contribution of a row, not the row."""

@@ -1,8 +1,8 @@
 """The rule that sets step sizes and the final model of masked descent, from released numbers alone.
 
-These are pure functions of released numbers and public facts, so they cost no privacy. Only the shares of the
-budget for each release are fixed before the run. Each function is a fixed sequence of operations, so that
-every site gets the same bits.
+These are pure functions of released numbers and public facts, so they cost no privacy. Only the number of
+releases and their shares of the budget are fixed before the run. Each function is a fixed sequence of
+operations, so that every site gets the same bits.
 
 The rule uses the public curvature to convert all gradients so far to gradients at one point. It finds the
 scale tau of the solution that explains these gradients best. A long descent has a small bias but much noise.
@@ -32,8 +32,6 @@ _STRETCH = 2.5  # times the computed time, because the mean point lags behind, a
 _CAP = 1.6  # noise alone may move a coordinate by at most _CAP times the scale tau of the signal
 HEAVY = 4.0  # degrees of freedom of Student's t, the prior of the coordinates: a few of them are far larger
 _MIDDLE, _WIDTH = 0.15, 0.4  # mean and std of log tau: margins are of order 1, and so are the coordinates
-
-
 _RATIO = 1.1220184543019633  # 10^(1/20)
 _DROP = 0.9231163463866358  # exp(-0.4^2 / 2)
 
@@ -57,7 +55,7 @@ def _bell(count: int) -> Array:
 
 _TAUS = geometric(0.05, 61)  # the scales that are tried, up to 50
 _TIMES = geometric(1e-3, 121)  # the times that are tried, up to 1000
-_NODES = 0.4 * np.arange(-13.0, 14.0)  # nodes of the trapezoid rule, which is nearly exact for normal means
+_NODES = 0.4 * np.arange(-13.0, 14.0)  # nodes of the trapezoid rule, nearly exact for a normal variable
 _WEIGHTS = np.concatenate([_bell(14)[:0:-1], _bell(14)])
 
 

@@ -5,8 +5,8 @@ other sums are gradients at a sequence of points:
 
     gradient    g = -(1/n) sum y psi x~ / q at f = W u;  x~ = W'x, label y, slope psi with psi ||x~|| <= q
     means       u_ and g_, the means of all points and gradients so far; step t has weight t^2
-    model       an estimate of u* from s = H u_ - g_ = H u* + noise, H = mean slope of psi x second moments;
-                each coordinate is shrunk towards 0 according to the known noise
+    model       an estimate of the solution u* from s = H u_ - g_ = H u* + noise, where H is the mean of
+                psi' times the levels; each coordinate is shrunk towards 0 according to the known noise
     next point  from u_ to the model, and half as far beyond the model
 
 Every site computes all of this on its own, to the same bits. No code in this file sees rows.
@@ -31,7 +31,7 @@ from .coordinates import Coordinates, Strength, WhitenedQuery
 from .descent_losses import exps
 from .descent_rows import WhitenedShare
 
-GRADIENTS = 60
+GRADIENTS = 60  # the usual number of gradients
 _RADIUS = 1.25  # the longest step, measured by how far it moves the margins
 _TAUS = rule.geometric(0.01, 61, 1.1350556807493803)  # scales tau of the solution that are tried, up to 20
 _WIDTH = 0.7  # the standard deviation of log tau

@@ -1,14 +1,14 @@
 """Masked sums between sites that join and leave: sums in which random masks hide what each site adds.
 
-An attempt is a part of a run with fixed members P. It begins after round `base` of the plan. It may spend the
-share `left` of mu^2, the squared privacy budget, that earlier attempts did not spend. The standard deviation
-of its noise in round t is
+An attempt is a part of a run with fixed members P. It begins after round `base` of the plan. Earlier attempts
+left the share `left` of mu^2, the squared privacy budget, which this attempt may spend. The standard
+deviation of its noise in round t is
 
     s_t = Delta_t / (mu sqrt(left w_t / sum_{k > base} w_k) sqrt(h)),      h = |P| - c
 
 with w_t the round's share of mu^2 in the plan, Delta_t the sensitivity, and c the number of colluding sites.
-If some sites are missing, a sum (unless it is a count) is multiplied by n / n', where n is the number of rows
-of all sites, and n' that of the members.
+If some sites are missing, a sum (unless it is a count) is multiplied by n / n', where n is the number of
+records (or persons) of all sites, and n' that of the members.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from .sums import MOST_STD, open_sum
 _ROUNDED = 1 + 1e-9  # noise and costs are rounded up by this factor
 # bounds on the norm of a true sum / (its sensitivity x units); 1 for other sums
 _FACTOR = {GRADIENT: 0.5, VECTORS: 0.5, MOMENTS: math.sqrt(0.5), COUNTS: math.sqrt(0.5)}
-_CHANCE = 7.0  # the norm of noise exceeds sqrt(length) + 7 standard deviations with probability below 1e-15
+_CHANCE = 7.0  # noise is longer than sqrt(length) + 7 standard deviations with probability below 2e-15
 
 
 @dataclass(frozen=True, eq=False)
 class SumsSite:
     """One site in a run of masked sums, for all attempts.
 
-    half : computes what this site's rows add to a sum.   samples : the number of rows of every site.
+    half : computes what this site's rows add to a sum.   samples : the records (or persons) of every site.
     places : the most sites at which one person may have rows.
     """
 
@@ -101,8 +101,8 @@ class SumsSite:
     def attempt(self, members: Sequence[int], base: int, left: float) -> SumsAttempt | None:
         """This site in an attempt with these members after round `base`; None if the attempt is impossible.
 
-        It is impossible if no round remains, if all members may collude, if the noise would be too large for
-        the rest of the budget, or if whitened moments would lack some sites.
+        It is impossible if no round remains, if all members may collude, if the rest of the budget is so
+        small that floats cannot represent the noise, or if whitened moments would lack sites or budget.
         """
         chosen = tuple(members)
         honest = len(chosen) - self.colluding
@@ -198,12 +198,19 @@ class SumsAttempt:
         return np.asarray(total, dtype="<u8").tobytes()
 
     def bound(self, t: int) -> float:
-        """A bound on the norm of the sum of round t; honest sums exceed it with probability below 1e-15."""
-        entry, tables = self.tables.sums[t - 1], self.tables
-        widest = max(other.sensitivity for other in tables.sums if other.part == entry.part)
-        true = _FACTOR.get(entry.part, 1.0) * widest * tables.units
+        """A bound on the norm of the sum of round t; honest sums exceed it with probability below 2e-15."""
+        entry = self.tables.sums[t - 1]
+        true = _FACTOR.get(entry.part, 1.0) * self._widest[entry.part] * self.tables.units
         std = entry.grid * entry.std * math.sqrt(len(self.members))
         return true + std * (math.sqrt(entry.length) + _CHANCE)
+
+    @cached_property
+    def _widest(self) -> dict[str, float]:
+        """The largest sensitivity of the sums of each kind."""
+        widest: dict[str, float] = {}
+        for entry in self.tables.sums:
+            widest[entry.part] = max(entry.sensitivity, widest.get(entry.part, entry.sensitivity))
+        return widest
 
     def impossible(self, t: int, heard: bytes, messages: Mapping[int, bytes]) -> bool:
         """Whether the norm of the sum is too large for honest rows and noise; then a site lied or failed."""

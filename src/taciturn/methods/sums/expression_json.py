@@ -1,4 +1,4 @@
-"""Convert expressions (`expressions.py`) to JSON and back. Unknown classes and large sizes are refused."""
+"""Convert expressions (functions of a row, `expressions.py`) to JSON and back, and refuse unknown classes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEEPEST, _MOST_PARTS = 100, 10_000
 def parts_of(expression: ex.Expression) -> list[ex.Expression]:
     """The expression and all its parts. Raises if there are too many, or if one is of a user's own class.
 
-    A user's class would be code that sees rows, and nothing would bound its results.
+    A user's class would be code that sees rows: it could keep state between rows, which clipping ignores.
     """
     found, level = [], [expression]
     for _ in range(_DEEPEST):

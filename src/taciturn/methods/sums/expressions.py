@@ -38,7 +38,8 @@ class Expression(ABC):
         """Check the fields: compiled loops would read past the end of a vector that is empty or too short."""
         for name, value in vars(self).items():
             if not _FIELDS.get(name, lambda _: True)(value):
-                raise ParameterError(f"`{name}` in an expression must not be empty or of a wrong type.")
+                wrong = f"`{name}` in an expression must not be empty or of a wrong type"
+                raise ParameterError(f"{wrong}; got {value!r:.60}.")
 
     @property
     def aligned(self) -> bool:
@@ -188,7 +189,8 @@ class Affine(Expression):
         if len(shape) != 2 or shape[1] != inner:
             raise ParameterError(f"`{self.matrix}` must be a matrix of {inner} columns; got shape {shape}.")
         if self.offset is not None and _shape(shapes, self.offset) != shape[:1]:
-            raise ParameterError(f"`{self.offset}` must be a vector of {shape[0]} numbers.")
+            got = shapes[self.offset]
+            raise ParameterError(f"`{self.offset}` must be a vector of {shape[0]} numbers; got shape {got}.")
         return shape[0]
 
     def of(self, X: Array, values: Values) -> Array:
@@ -263,8 +265,8 @@ class Located(Expression):
         return True
 
     def width(self, columns: int, shapes: Shapes) -> int:
-        if self.part.width(columns, shapes) != 1:
-            raise ParameterError(f"`{self.kind}` must be applied to one number; choose one column.")
+        if (wide := self.part.width(columns, shapes)) != 1:
+            raise ParameterError(f"`{self.kind}` must get one number; got {wide}. Choose one column.")
         return len(self.marks) - (self.kind == "cells")
 
     def of(self, X: Array, values: Values) -> Array:

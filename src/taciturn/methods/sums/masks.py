@@ -3,10 +3,10 @@
     m_i = y_i + sum over partners j > i of u_ij - sum over partners j < i of u_ji          mod 2^64
 
 Here y_i is what site i adds to the sum, noise included. The mask u_ij is uniform in (Z mod 2^64)^d: of a pair
-of sites (partners), one adds it and the other subtracts it. It is the ChaCha20 keystream under a key that
-HKDF derives from the pair's key and (run, round, part). A run that is started again has a new id and new
-keys. After each round a hash of the pair's key replaces the key. The hash does not reveal the key, so an
-attacker who breaks into a site cannot unmask earlier rounds.
+of sites (partners), one adds the mask and the other subtracts it. The mask is the ChaCha20 keystream under a
+key that HKDF derives from the pair's key, the id of the run, the round and the kind of sum (`part`). A run
+that is started again has a new id and new keys. After each round a hash of the pair's key replaces the key.
+The hash does not reveal the key, so an attacker who breaks into a site cannot unmask earlier rounds.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class PairKeys:
         self.site, self.run, self.t = checks.whole("site", site), bytes(run), checks.whole("t", t, least=1)
         if bool(keys) == alone or site in keys or any(len(key) != KEY_BYTES for key in keys.values()):
             raise ParameterError(
-                f"`keys` must contain {KEY_BYTES} bytes for each partner of site {site}, with at least one "
-                "partner, and no key for the site itself."
+                f"`keys` must contain {KEY_BYTES} bytes for each partner of site {site}, and no key for the "
+                "site itself. Only a site that is `alone` has no partner."
             )
         self._keys = {int(partner): bytes(keys[partner]) for partner in sorted(keys)}
         self._used: set[str] = set()

@@ -1,8 +1,8 @@
-"""A node of masked sums: it computes some sites of a run. In each round a program asks for one sum.
+"""A node of masked sums: the part of a process that computes the messages and the result of some sites.
 
-The share of a site is what its rows add to the sum. Its message is the share plus noise plus masks, which
-cancel in the total. Every site receives the same total, so all sites have the same state and the same result,
-to the last bit. This file does no I/O.
+In each round a program asks for one sum. The share of a site is what its rows add to the sum. Its message is
+the share plus noise plus masks, which cancel in the total. Every site receives the same total, so all sites
+have the same state and the same result, to the last bit. This file does no I/O.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from .sums import Integers, add_mask
 
 @dataclass(frozen=True, eq=False)
 class SumsNode:
-    """Some sites of a program of sums. All fields except the keys stay fixed during the run.
+    """The sites that one process computes, in a run of one program of sums.
+
+    All fields except the keys stay fixed during the run.
 
     halves : the private half of each site, which computes its shares.   keys : the pair keys of each site.
     after_total : used instead of `tables.after` if several nodes in one process share one result.
@@ -50,7 +52,7 @@ class SumsNode:
         return self.tables.program.start(self.repeats)
 
     def message(self, state: Any) -> Message:
-        """The messages of the next round, (sites, repeats, length). Deletes the keys of this round."""
+        """The messages of the next round, (sites, repeats, length). The keys of their masks are deleted."""
         facts, query = self.tables.sums[state.t], self.tables.program.query(state)
         shape = (self.repeats, facts.length)
         messages = np.empty((len(self.sites), *shape), dtype=np.uint64)
@@ -81,7 +83,7 @@ class SumsNode:
 def noisy_share(
     half: PrivateHalf, query: Any, facts: SumFacts, streams: Streams, *, site: int, repeats: int
 ) -> Integers:
-    """The share of one site in a sum plus fresh noise, (repeats, length), before any mask."""
+    """One site's share of a sum with fresh noise, but without a mask: (repeats, length)."""
     shape = (repeats, facts.length)
     values = np.ascontiguousarray(np.broadcast_to(half.integers(query, facts), shape))
     return values + sums.draw(streams, facts.std, shape, site=site, t=facts.t)

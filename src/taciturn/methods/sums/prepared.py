@@ -101,7 +101,7 @@ class PreparedSums(SitesMethod):
         return {"start": "zeros"}
 
     def method_facts(self, *, simulated: bool) -> dict[str, Any]:
-        """The facts of the method. One release contains all outputs."""
+        """The facts of the method. One release contains the sums of all models, so `outputs` is 1."""
         tables, pairs = self.tables, self.tables.pairs
         return {
             "method": "masked",

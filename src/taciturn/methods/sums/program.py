@@ -41,8 +41,8 @@ class SumPlan:
     stray : a bound on the floating-point error of what a site adds.
     largest : a public bound on every entry of the sum.
     share : the share of the squared budget, mu^2, that this sum spends.
-    whole : whether the private half rounds each unit to whole grid steps. Then the grid is as fine as the
-        noise needs.
+    whole : whether the private half rounds each unit's vector to whole grid steps. The grid is then finer if
+        the noise is smaller than the sensitivity.
     """
 
     part: str
@@ -110,7 +110,7 @@ class PublicHalf(ABC):
 
 @dataclass(frozen=True)
 class ProgramPart:
-    """A program before its noise is set.
+    """A program before its noise is set: its sums, and how its public half is made.
 
     plans : the sums of the program; their shares of the squared budget add up to 1.
     half : half(sums, sites) returns the public half, from the facts of these sums, numbered 1, 2, ..., and
@@ -126,6 +126,7 @@ class SumTables:
     """The numbers of a run, fixed before its start: the sums, their noise, and the pairs that share masks.
 
     units : the number of records or persons at all sites.   largest : a bound on the rows at one site.
+    data_norm : the bound on the norm of a row.
     """
 
     sums: tuple[SumFacts, ...]

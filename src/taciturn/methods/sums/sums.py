@@ -7,8 +7,8 @@ that hide a message. They cancel exactly in the sum, on all machines, because in
 
 The noise is discrete Gaussian on the integers: P(z) ~ exp(-z^2 / (2 s^2)). Real runs draw from this
 distribution exactly (`privacy/discrete.py`), with a fresh key each time. Simulations round a seeded Gaussian.
-For s >= 2^16 the probabilities that the two give to an integer differ by a factor within 1e-10 of 1. A
-simulation gives no privacy in any case.
+For s >= 2^16 and |z| <= 10 s, the ratio of the two probabilities of z is within 1e-9 of 1. A simulation gives
+no privacy in any case.
 """
 
 from __future__ import annotations
@@ -29,11 +29,9 @@ from .masks import Message
 _ROOM = 2.0**62  # the largest sum over all sites that is allowed; 64-bit integers end at 2^63
 _TAIL = 40.0  # a discrete Gaussian exceeds this many standard deviations with probability below exp(-800)
 _FINE = 2.0**20  # sensitivity / (grid sqrt(length)): rounding then raises the cost by about one millionth
-
-
 LEAST_STD = 2.0**16
 MOST_STD = 2.0**50
-"""The largest standard deviation for which floats represent every integer that may be drawn."""
+"""The largest standard deviation: floats represent every integer up to 8 times as large."""
 
 Integers = NDArray[np.int64]
 
@@ -52,7 +50,7 @@ def check_room(largest: float, *, grid: float, sites: int, std: float) -> None:
     """Raise unless all sites' values and noise together stay far below 2^63, so that no sum wraps around.
 
     `largest` bounds sum_i |h_i| in every coordinate. A sum that wrapped around would be useless, but would
-    cost no privacy.
+    cost no more privacy.
     """
     bound = largest / grid + 0.5 * sites + _TAIL * std * sites
     if not bound <= _ROOM:

@@ -1,9 +1,9 @@
 """Bounds on the privacy cost of one release; all arguments are numbers or arrays that broadcast.
 
-For one site and one round, with C the weight of the loss, B the site's number of samples and V its number of
-neighbours:
+For one site and one round, with C the weight of the loss, eta the penalty, theta the dual step, B the site's
+number of samples and V its number of neighbours:
 
-    k = C / (2 eta V B)                weight of one sample in the noise equation
+    k = C / (2 eta V B)                weight of one sample in the noise map
     a = 1 + strong / (2 eta V)         least eigenvalue of H; strong = rho/N, 0 if anything is unregularised
     D = 2 k s1 X                       how far the noise moves when one sample is replaced, ||x|| <= X
     x = c1 k X^2 / a                   the bend: how much one sample can change the noise map's Jacobian
@@ -104,8 +104,8 @@ def pure_log_cosh(k: ArrayLike, a: ArrayLike, alpha: ArrayLike, c1: ArrayLike, X
 def primal_sensitivity(
     k: ArrayLike, a: ArrayLike, s1: ArrayLike, gap: ArrayLike = 0.0, X: ArrayLike = 1.0
 ) -> Array:
-    """S = D/a + 2 gap: how far the solver's result moves if one sample is replaced. gap = g/m is a bound on
-    the distance between the solver's result and the minimiser."""
+    """S = D/a + 2 gap: how far the solver's result moves if one sample is replaced. `gap` is a bound on the
+    distance between the solver's result and the minimiser."""
     return up(displacement(k, s1, X) / floats(a) + 2 * floats(gap))
 
 
@@ -179,8 +179,8 @@ def pure_renyi(q: ArrayLike, epsilon: ArrayLike) -> Array:
     """ln[ (e^(q eps) + e^(-r eps)) / (1 + e^eps) ] / r: the largest Renyi divergence at pure epsilon.
 
     The likelihood ratio w lies in [e^-eps, e^eps] and has mean 1, and w^q is convex. So the worst w takes
-    only the two end values. The value is computed as ln cosh((r + 1/2) eps) - ln cosh(eps / 2), and is never
-    above epsilon or q epsilon^2 / 2.
+    only the two end values. The divergence is computed as [ln cosh((r + 1/2) eps) - ln cosh(eps / 2)] / r,
+    and is never above epsilon or q epsilon^2 / 2.
     """
     return up(scaled_pure_renyi(q, epsilon) / excess(q))
 
@@ -203,10 +203,11 @@ def _log_cosh(z: Array) -> Array:
 
 
 def to_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> tuple[Array, Array]:
-    """(epsilon, q): epsilon = min over q of RDP + ln(1 - 1/q) - ln(delta q) / (q - 1), never below 0, and the
+    """(epsilon, q): epsilon = min over q of rdp + ln(1 - 1/q) - ln(delta q) / (q - 1), never below 0, and the
     order q of the minimum.
 
-    `rdp` has the orders along its last axis. The result is (inf, nan) if the cost is infinite at every order.
+    rdp : the Renyi cost at each order, along the last axis. If it is infinite at every order, the result is
+        (inf, nan).
     """
     delta = checks.probability("delta", delta)
     q, r, cost = floats(orders), excess(orders), floats(rdp)

@@ -7,10 +7,10 @@ such as the best of many Renyi orders, is not valid. These bounds are valid (doc
     renyi       sum of Renyi costs at one order   at most the cost at that order that gives (epsilon, delta)
     pure        sum of pure epsilons              at most epsilon, for delta = 0
 
-In each run, noise that is drawn in floats is inexact with a probability of about 1e-14. A budget with
-delta = 0 cannot include this: its guarantee may fail with the sum of these probabilities, which is at most
-1e-9. Budgets with delta > 0 reserve a small part of epsilon and delta for the additional cost of discrete
-noise and of floats.
+In each run, noise that is drawn in floats is inexact with a small probability (`costs.float_delta`). With
+delta = 0, a budget cannot pay for this error: the sum of these probabilities, at most 1e-9, is the
+probability that the guarantee fails. Budgets with delta > 0 reserve a small part of epsilon and delta for the
+additional cost of discrete noise and of floats.
 """
 
 from __future__ import annotations
@@ -37,10 +37,8 @@ BUDGET_ORDERS: Array = np.asarray(ORDERS[::4])
 _RESERVE = 1e-3  # the reserved shares: of epsilon for discrete noise, and of delta for floats
 _RARE = 1e-9  # the share of delta reserved for noise that is longer than the slack allows
 _SAFE = 1 - 1e-9  # `left` is rounded down by this factor, so that a run that costs exactly `left` is admitted
-_LINEAR = 1e-3
-_PURE_FLOATS = (
-    1e-9  # with delta = 0: the largest probability that noise drawn in floats is inexact in any run
-)
+_LINEAR = 1e-3  # up to this epsilon, `pure_mu` is bounded by a line
+_PURE_FLOATS = 1e-9  # with delta = 0: the largest allowed sum of `RunCost.floats` over the runs
 
 
 @dataclass(frozen=True)
@@ -114,9 +112,10 @@ class Limit:
         return self.total(costs) <= self.most and self._reserve_holds(costs)
 
     def left(self, costs: Sequence[RunCost], runs: int = 1) -> float:
-        """The largest epsilon, at the budget's delta, that each of `runs` further Gaussian runs may have.
+        """The largest epsilon, at the budget's delta, that each of `runs` further runs may have.
 
-        costs : the costs of the runs so far.
+        costs : the costs of the runs so far. The further runs are assumed to have Gaussian noise, or norm
+            noise if delta = 0.
         """
         runs = checks.whole("runs", runs, least=1)
         if not costs and runs == 1:

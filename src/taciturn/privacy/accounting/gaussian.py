@@ -2,7 +2,7 @@
 
 A release is mu-GDP if telling two neighbouring data sets apart is no easier than telling N(0, 1) from
 N(mu, 1). Over rounds the squares of mu add up. This holds even if each mu(t) depends on earlier releases, as
-long as the sum of squares stays below a bound that was fixed before the run. The curve is
+long as the sum of squares stays below a bound that was fixed before the run. The curve of a mu-GDP release is
 
     delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
 
@@ -26,12 +26,12 @@ from .rounding import floats, up
 
 _STEPS = 70  # the largest number of bisection steps: enough to find the last bit of a float
 _MANTISSA = 50  # the smallest number of bisection steps after which the last bit may be found
-_FAR = 8.0  # P(Z < -_FAR) is 0 to the last bit of a float next to 1, Z normal
+_FAR = 8.0  # for y below -_FAR, Phi(-y) is replaced by 1, which is too large by less than 1e-15
 _NARROW = 15.0  # up to this mu, y = epsilon/mu - mu/2 never falls to -_FAR
 _ROOT_2, _ROOT_2_PI, _HALF_ROOT = math.sqrt(2), math.sqrt(2 * math.pi), math.sqrt(math.pi / 2)
 _MILLS = 4e-15  # a bound on the relative error of a computed Mills ratio Phi(-y) / phi(y)
-_ULPS = 1e-15
-_HOPELESS = 1e8
+_ULPS = 1e-15  # a bound on the rounding error of y, relative to epsilon/mu + mu
+_HOPELESS = 1e8  # from this mu on, epsilon counts as infinite
 _LARGEST = float(np.finfo(float).max)
 _LOOSE = 1e-12  # a bound on the relative error of a computed density with an exponent up to 1,000
 
@@ -70,12 +70,11 @@ def _curve(mu: Array, epsilon: Array, wide: bool = True) -> Array:
     if wide:
         far = 1 - np.exp(np.minimum(epsilon, 700.0)) * special.ndtr(-y - 2 * slip - mu) * (1 - _LOOSE)
         curve = np.where(y < -_FAR, far, curve)
-    result: Array = np.minimum(np.maximum(curve * (1 + _LOOSE), 0.0), 1.0)
-    return result
+    return np.asarray(np.minimum(np.maximum(curve * (1 + _LOOSE), 0.0), 1.0))
 
 
 def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Array:
-    """The least epsilon with delta(epsilon) <= delta, rounded up; inf for mu above 1e8."""
+    """The least epsilon with delta(epsilon) <= delta, rounded up; inf for mu from 1e8 on."""
     mu, delta = np.broadcast_arrays(floats(mu), _probabilities(delta))
     inside = (mu > 0) & (mu < _HOPELESS)
     safe = np.where(inside, mu, 1.0)
@@ -130,8 +129,7 @@ def _halve(above: Callable[[Array], NDArray[np.bool_]], low: Array, high: Array)
 
 def _mills(y: Array) -> Array:
     """Phi(-y) / phi(y)"""
-    ratio: Array = _HALF_ROOT * special.erfcx(y / _ROOT_2)
-    return ratio
+    return np.asarray(_HALF_ROOT * special.erfcx(y / _ROOT_2))
 
 
 def _probabilities(delta: ArrayLike) -> Array:

@@ -4,7 +4,7 @@ Site i sends v_i + z_i in whole grid units. Masks hide the message, so that an o
 the honest sites. z_i is discrete Gaussian noise of standard deviation s (the spread), equal at all sites. If
 c of the N sites collude, the noise of the N - c honest sites protects each of these sites. If replacing one
 record moves a site's vector by at most S, and the floating-point errors of the vectors before and after are
-at most gap each,
+at most gap each (in `SumFacts`: `sensitivity` S, `stray` gap, `std` s),
 
     mu = ((S + 2 gap) / grid + sqrt(d)) / (s sqrt(N - c))        sqrt(d): the rounding to whole units
 
@@ -29,7 +29,7 @@ _FAILURE = 1e-40  # probability, per release, that the noise is longer than the 
 _SMALLEST = 8.0  # grid units: below this, a sum of discrete Gaussians is not close to a discrete Gaussian
 _SHARE = 1e-9  # the share of delta that is reserved for noise that is longer than the slack allows
 MARGIN = 0.1  # by how much the `stretch` of a slack may raise epsilon
-CALM = 50.0  # up to this epsilon, e^epsilon failures of probability 1e-40 are negligible
+CALM = 50.0  # up to this epsilon, e^epsilon times a probability of 1e-40 is negligible
 
 
 class Slack(NamedTuple):
@@ -70,17 +70,16 @@ def discrete_slack(spread: float, d: int, releases: int, honest: int = 1) -> Sla
 
 
 def stretch(epsilon: ArrayLike) -> Array:
-    """k >= 1: with k times the slack, e^epsilon failure becomes e^CALM failure; 1 up to epsilon = CALM.
+    """The factor k by which a slack is enlarged at a large epsilon; 1 up to epsilon = CALM.
 
-    In `discrete_slack`, rho^2 grows at most k times if the failure probability 1e-40 becomes (1e-40)^k. This
-    k makes e^epsilon (1e-40)^(k-1) = e^CALM.
+    In `discrete_slack`, if the failure probability falls from 1e-40 to (1e-40)^k, rho^2 grows at most k
+    times. This k makes e^epsilon (1e-40)^k = e^CALM 1e-40, which is negligible.
     """
     return up(1 + np.maximum(floats(epsilon) - CALM, 0.0) / -math.log(_FAILURE))
 
 
 def masked_epsilon(mu: ArrayLike, delta: float, slack: Slack) -> Array:
-    """epsilon at delta of discrete releases that together are mu-GDP up to `slack`; inf if the slack is too
-    large.
+    """epsilon at delta of discrete releases that together are mu-GDP up to `slack`; inf if it is too large.
 
     The bound chains three inequalities P(E) <= e^a P'(E) + ... (discrete to rounded normal noise, mu-GDP, and
     back): epsilon grows by the slack, and delta becomes e^slack (delta + e^epsilon failure).

@@ -146,8 +146,9 @@ def _below(q: Array, u: Array, v: Array, cells: _Cells) -> Array:
 
 
 def _psi(R: Array, q: Array, u: Array) -> Array:
-    """max over the angle of r ||S + q Delta|| + ||S|| - q ||S + r Delta||, ||S|| = R, ||Delta|| = u; columns.
+    """max over the angle of r ||S + q Delta|| + ||S|| - q ||S + r Delta||, ||S|| = R, ||Delta|| = u.
 
+    The angle is the angle between S and Delta; q and u are columns, with one row for each bound.
     2 R up to R = r u, then 2 r (q u - R) up to R = (r + 1/2) u, then R - sqrt(R^2 - q r u^2): one peak.
     """
     r = q - 1

@@ -122,7 +122,7 @@ def whitened_moments_stray(rows: int, d: int, longest: float) -> float:
 def clipped_gradient_stray(rows: int, d: int, longest: float) -> float:
     """gamma of a clipped gradient, ||W|| <= longest, at a point of norm at most `REACH`.
 
-    A slope psi changes by at most q / r per unit of its margin. It depends on r only if r >= q >= 0.3, and
+    A slope psi changes by at most q / r per unit of its margin. Psi depends on r only if r >= q >= 0.3, and
     then changes by at most q / r per relative change of r. Neither change grows with ||W||. The error of the
     sum over rows does grow with ||W||, because W' is applied after the sum. That error is the error of a sum
     of 64 rows, because sums of 64 rows are added with error compensation. Parts with different weights, at

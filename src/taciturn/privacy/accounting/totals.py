@@ -1,10 +1,11 @@
 """The Renyi divergence of whole runs, summed over rounds, at all orders.
 
-Each part of a round's cost at order q, times r = q - 1, is a convex function of one number (in the code: `u`,
-`y` or `pure`). If this number has few distinct values, each value is a node. If it has many, the nodes are
-1.5% apart. Between two nodes the chord is used, which lies above a convex function (by at most 6e-5,
-relative). A site's total is then a row of weights times a table (nodes, orders), so no array (sites, rounds,
-orders) is needed.
+Each part of a round's cost at order q, times r = q - 1, is a function of one number (in the code: `u`, `y` or
+`pure`). If this number has few distinct values, each value is a node. If it has many, the nodes are 1.5%
+apart, or more if the values span many orders of magnitude. Between two nodes the chord is used, which lies
+above a convex function (at 1.5%, by at most 6e-5, relative). The function of `pure` is not quite convex, so
+`renyi_norm_total` raises its chord. A site's total is then a row of weights times a table (nodes, orders), so
+no array (sites, rounds, orders) is needed.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ class Certificate(Claims):
     paper_epsilon : the bound of [ZKL18, Thm 3]; inf if the theorem does not cover the run.
     worst_site : the site with the largest epsilon.
     accountant : the bound that gave epsilon at the worst site: the smallest of "gaussian", "renyi", "pure".
+    stated : the JSON values that the certificate was read from; None if it was not read.
 
     `run.certificate(delta)`, `fitted.certificate_` and `taciturn.plan(...).certificate` are certificates.
     `statement()` gives the certificate in words, `to_json()` gives all of it as JSON, and

@@ -137,7 +137,7 @@ class Claims:
 
     @property
     def units(self) -> int:
-        """The number of records, or persons, that the certificate covers."""
+        """The number of records at the sites of the certificate, or of persons in the whole network."""
         return self.run.persons or sum(facts.samples for facts in self.sites)
 
     @property

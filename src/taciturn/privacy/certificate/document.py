@@ -80,9 +80,8 @@ def text(body: Mapping[str, Any]) -> str:
     """The JSON text, with one line per entry, table and site."""
     lines = []
     for key, value in body.items():
-        entries = (
-            [json.dumps(entry, allow_nan=False) for entry in value] if key in ("tables", "sites") else []
-        )
+        rows = value if key in ("tables", "sites") else ()
+        entries = [json.dumps(entry, allow_nan=False) for entry in rows]
         shown = "[\n  " + ",\n  ".join(entries) + "\n ]" if entries else json.dumps(value, allow_nan=False)
         lines.append(f" {json.dumps(key)}: {shown}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -99,15 +98,16 @@ class _Tables:
     def site(self, facts: SiteFacts, columns: Columns) -> dict[str, Any]:
         """A site's facts and charges; each schedule is given by the index of its table."""
         plain = to_plain(facts)
-        planned = {f"planned_{name}": self._number(np.array(plain.pop(name))) for name in _PLANNED}
-        plain["dual_step"] = self._number(np.array(facts.dual_step))
+        planned = {f"planned_{name}": self._place(np.array(plain.pop(name))) for name in _PLANNED}
+        plain["dual_step"] = self._place(np.array(facts.dual_step))
         plain |= planned if self._form > 1 else {}
         plain["charged_rounds"] = int(columns.t.size)
         for name in ("eta", "scale", "output_scale", "degree"):
-            plain[f"charged_{name}"] = self._number(getattr(columns, name))
+            plain[f"charged_{name}"] = self._place(getattr(columns, name))
         return plain
 
-    def _number(self, values: Array) -> int | None:
+    def _place(self, values: Array) -> int | None:
+        """The index of the table of a schedule; None for an empty one."""
         if values.size == 0:
             return None
         changes = np.flatnonzero(values[1:] != values[:-1])
@@ -143,7 +143,7 @@ def read(source: str) -> dict[str, Any]:
 
 
 def checked_size(body: Mapping[str, Any]) -> None:
-    """Raise if a certificate states too many releases to verify within the memory of a machine."""
+    """Raise if a certificate states too many releases or sites to verify, or numbers that do not agree."""
     planned, sites = body["run"]["rounds"], len(body["sites"])
     if not 0 < sites * checks.whole("rounds", planned, least=1) <= _LARGEST:
         raise CertificateError(

@@ -18,6 +18,7 @@ KNOWN = {
     "person": "every record except those of one person, the target person",
 }
 """What the attacker knows. `observer` and `home` use the term "target" that these words introduce."""
+NO_SITE = "controls no site"
 
 
 def seen(run: RunFacts) -> str:
@@ -31,7 +32,7 @@ def observer(run: RunFacts) -> str:
     if c == run.sites - 1 or not run.masked:
         return f"controls every site except {home(run)}"
     if c == 0:
-        return "controls no site"
+        return NO_SITE
     return f"controls {those(c)} {'site' if c == 1 else 'sites'} of its choice, but not {home(run)}"
 
 
@@ -68,12 +69,13 @@ def trust(claims: Claims) -> str:
     alone = f"If the attacker controls every site except {home(run)}, epsilon is {worst}"
     epsilon = f"The epsilon of {format_cost(claims.epsilon)}"
     if not rests_on_masks(run):
-        return f"{epsilon} does not rely on the masks, because the noise of each site alone is sufficient."
+        return f"""{epsilon} would hold even if each site's share, with its noise, had been released instead
+            of the sums alone, because the noise of each site alone is sufficient."""
     c, together = colluders(run, run.colluding), run.honest(run.colluding)
     limit = f"the attacker controls {at_most(c)}{f', and not {home(run)}' if c else ''}"
     if one_process(run):
-        rests = """This epsilon assumes that one process drew the noise and the masks of all sites from one
-            random source, and released only the sums."""
+        rests = """One process drew the noise and the masks of all sites. This epsilon assumes that the
+            process kept both secret, and released only the sums."""
     else:
         rests = f"""It also relies on the masks that hide the message of each site. The masks are made with
             {CIPHERS}. So the guarantee is computational: it holds against attackers who can break

@@ -53,7 +53,7 @@ class Released:
 
     @classmethod
     def model(cls, coef: ArrayLike, intercept: ArrayLike, whitening: ArrayLike | None = None) -> Self:
-        """The digest of a model; `coef` is (outputs, features), `intercept` is (outputs,)."""
+        """The digest of a model: `coef` (outputs, features), `intercept` (outputs,), `whitening` or None."""
         more = () if whitening is None else (whitening,)
         return cls.of("model", np.atleast_2d(coef), np.atleast_1d(intercept), *more)
 

@@ -1,7 +1,7 @@
 """The cost of every site, for its charged rounds or for all rounds that were planned.
 
-A charge records one release of one site in one round. The functions after the last heading raise an error if
-a certificate has charges that no ledger can contain.
+A charge records one release of one site in one round. The functions `check_...` raise an error if a
+certificate contradicts its own facts or states what no ledger allows.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def planned_columns(
     """The rounds that epsilon must include: the site's planned rounds, as far as its budget pays for them.
 
     The decision to stop may depend on the messages, so the rounds after the stop count too. The result is
-    None if the facts do not state these rounds. In two cases the result is `charged` itself: a site without
-    charges sent nothing and has no cost; a budget at a fixed Renyi order is certified as a whole.
+    None if the facts do not state these rounds. In three cases the result is `charged` itself: all rounds
+    were charged; a site without charges sent nothing and has no cost; a budget at a fixed Renyi order is
+    certified as a whole.
     """
     if charged.t.size in (0, run.rounds) or (limit is not None and limit.order is not None):
         return charged
@@ -183,10 +184,8 @@ def _masked_site_cost(run: RunFacts, columns: Columns, delta: float) -> SiteCost
 
 def costs_against(run: RunFacts, releases: Sequence[Columns | None], delta: float) -> tuple[float, ...]:
     """The worst site's epsilon against c = 0 .. N-1 colluding sites."""
-    tables = [
-        masked_table(run, rounds, delta)
-        for rounds in {tuple(c.t.tolist()) for c in releases if c is not None}
-    ]
+    distinct = {tuple(c.t.tolist()) for c in releases if c is not None}
+    tables = [masked_table(run, rounds, delta) for rounds in distinct]
     return tuple(max(figures) for figures in zip(*tables, strict=True))
 
 
@@ -213,7 +212,7 @@ def _filter_cost(
     )
 
 
-# -- what a ledger can contain ------------------------------------------------------------------------
+# -- what a ledger can contain ----------------------------------------------------------------------
 
 
 def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, columns: Columns) -> None:
@@ -242,9 +241,8 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
                 f"{site.name} has charges with a `{name}` that does not fit the run's facts."
             )
     other, reacting = columns.degree != site.degree, limit is not None and limit.order is not None
-    if np.any(
-        other & ((columns.degree >= run.sites) | (not reacting))
-    ):  # only a budget at a fixed Renyi order allows a charge with a degree other than the site's
+    # only a budget at a fixed Renyi order allows a charge with a degree other than the site's
+    if np.any(other & ((columns.degree >= run.sites) | (not reacting))):
         raise CertificateError(
             f"{site.name} has {site.degree} neighbours, but a round was charged for a different number."
         )
@@ -256,7 +254,7 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
 
 
 def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:
-    """Raise unless the certificate covers all sites of a run in one process, one site of other real runs."""
+    """Raise unless a certificate covers all sites of a run in one process, or one site of a run at sites."""
     expected = {"process": run.sites, "folders": 1, "network": 1}.get(run.where, len(sites))
     if len(sites) != expected:
         raise CertificateError(

@@ -20,7 +20,7 @@ _WHERE = {
     "dual": "inside the computation (dual variable perturbation)",
     "primal": "to what was computed (primal variable perturbation)",
     "own": "by a method that is not part of taciturn",
-    "masked": "to every share of a sum (discrete Gaussian noise on masked sums)",
+    "masked": "to each site's share of every sum (discrete Gaussian noise)",
 }
 _REPLACED = {
     "record": "If the target record were replaced by another",
@@ -138,8 +138,9 @@ def _reality(run: RunFacts) -> str:
     if run.noise == "none":
         return ""
     if run.masked:
-        return f"""The noise consists of whole numbers, drawn exactly, and only whole numbers
-            {_left(run)[1]}. The figures account for rounding and floating-point error."""
+        return f"""The noise consists of whole numbers, drawn without any rounding error, and only
+            whole numbers {_left(run)[1]}. The figures also cover the rounding
+            of each site's share to whole numbers, and floating-point error in its computation."""
     if run.stated is not None:
         return """NOT PROVEN BY TACITURN: the author of the method states what one round costs. The figures
             add that cost up over the rounds, and are only as reliable as that statement."""
@@ -151,7 +152,8 @@ def _reality(run: RunFacts) -> str:
         figures include the cost of that error."""
     if run.integers:
         said += f""" Only whole numbers {_left(run)[1]}, and the noise that was added last consists of whole
-        numbers, drawn exactly. So the figures hold for the exact bits that were {_left(run)[2]}."""
+        numbers, drawn without any rounding error. So the figures hold for the exact bits that were
+        {_left(run)[2]}."""
     return said
 
 

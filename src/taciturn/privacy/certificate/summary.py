@@ -30,9 +30,11 @@ def three_points(claims: Claims) -> list[str]:
         return [done, f"The run added {noise}. Nothing limits what an attacker can learn about one person."]
     sees, known = masked_words.seen(run), masked_words.KNOWN[run.unit]
     controls, last = masked_words.observer(run), _LAST[run.unit]
+    means = "To control a site means to know its records and its noise, and to choose what it contributes. "
+    means = "" if controls == masked_words.NO_SITE else means
     reveals = (
-        f"Suppose an attacker knows {known}. The attacker sees {sees}, and {controls}. Given two equally "
-        f"likely candidates for {last}, the attacker picks the right one at most "
+        f"Suppose an attacker knows {known}. The attacker sees {sees}, and {controls}. {means}Given two "
+        f"equally likely candidates for {last}, the attacker picks the right one at most "
         f"{right_guesses(claims.epsilon, claims.delta)} of the time (epsilon = "
         f"{format_cost(claims.epsilon)}); a coin toss is right 50% of the time."
     )

@@ -1,4 +1,4 @@
-"""Find the budget to which a release is charged: the budget with the `with` block that the call comes from.
+"""Find the budget to which a release is charged: the budget whose `with` block the call comes from.
 
 The call may run in a thread, task or process other than the one that runs the block. A call is late if it
 runs after the end of the block that it comes from.

@@ -39,10 +39,11 @@ class Budget:
     """One (epsilon, delta) for all differentially private runs on the same records.
 
     Inside a `with` block every fit, `train`, `train_job`, `run_program` and `private_...` function of this
-    process is charged to the file. The whole run is charged before any noise is drawn. A run that would
-    exceed the budget raises `BudgetExceeded`, and nothing is drawn or charged. The run of a process that dies
-    stays charged. Several processes may use the file at the same time. The runs are composed tightly: the
-    budget adds up their mu^2 (Gaussian differential privacy) or their Renyi costs, not their epsilons.
+    process and of its workers is charged to the file. The whole run is charged before any noise is drawn. A
+    run that would exceed the budget raises `BudgetExceeded`, and nothing is drawn or charged. The run of a
+    process that dies stays charged. Several processes may use the file at the same time. The budget adds up
+    the mu^2 of the runs (Gaussian differential privacy) or their Renyi costs, which is tighter than adding up
+    epsilons. Only a budget with delta = 0 adds up epsilons.
 
     Parameters
     ----------
@@ -200,13 +201,14 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """The largest epsilon, at the budget's delta, with which one more Gaussian run is admitted."""
+        """The largest epsilon that one further run may have: `share(1)`."""
         return self.share(1)
 
     def share(self, runs: int) -> float:
         """The largest epsilon that each of `runs` further runs, such as the fits of a grid search, may have.
 
-        The epsilon is at the budget's delta, and the runs are assumed to be Gaussian.
+        The epsilon is at the budget's delta. The runs are assumed to have Gaussian or masked noise, or norm
+        noise if delta = 0.
         """
         found = self._read()
         return _any_limit(found).left(found.costs, runs)
@@ -242,13 +244,13 @@ class Budget:
             if open_here:
                 raise LedgerError(
                     f"the budget {open_here[0].path} is in use in this process; a run has only one budget, "
-                    f"so {self.path} cannot be opened."
+                    f"so {self.path} cannot be opened. End the first `with` block before the second begins."
                 )
             above = blocks_of_ancestors(sure=False)[0] or block_at_start()[1]
             if above is not None and not self.is_at(above.path):
                 raise LedgerError(
                     f"the budget {above.path} is in use by the process that started this one; a run has "
-                    f"only one budget, so {self.path} cannot be opened."
+                    f"only one budget, so {self.path} cannot be opened. Open it outside that block."
                 )
             self.block = announce(self.path)
             opened_here.add(self.block.name)

@@ -78,7 +78,7 @@ class Contents(NamedTuple):
 
 @contextmanager
 def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-    """One exclusive transaction on the file. At the end of the block all changes are on disk, or none is."""
+    """One exclusive transaction on the file. At its end all changes are on disk or, after an error, none."""
     if not create and not path.exists():
         raise LedgerError(f"there is no budget at {path}; create one with `epsilon` and `delta`.")
     try:

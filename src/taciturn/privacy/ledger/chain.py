@@ -80,11 +80,9 @@ def transaction(db: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Itera
 
 
 def exists(db: sqlite3.Connection) -> bool:
-    """Whether the file holds a ledger."""
-    return (
-        db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ledger'").fetchone()
-        is not None
-    )
+    """Whether the file contains a ledger."""
+    table = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ledger'"
+    return db.execute(table).fetchone() is not None
 
 
 def create(db: sqlite3.Connection) -> None:
@@ -109,9 +107,7 @@ def append(
 ) -> Head:
     """Append a row after `head`, within the caller's transaction."""
     if stored_head(db) != head:
-        raise LedgerError(
-            "the ledger was changed by someone else while it was open; nothing may be released."
-        )
+        raise LedgerError("another process changed the ledger while it was open; nothing may be released.")
     text = canonical(body)
     after = Head(head.rows + 1, _link(head.digest, text))
     site, t = at or (None, None)
@@ -121,8 +117,8 @@ def append(
 
 
 def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[list[dict[str, Any]], Head]:
-    """The content of every row, and the head. Raises at the first row that does not fit the chain, if the
-    stored head differs from the last row, and if the ledger never had the head `at_least`."""
+    """The content of every row, and the head. Raises at the first row that does not fit the chain, if there
+    is no row, if the stored head differs from the last row, or if no row gives the head `at_least`."""
     head, seen, bodies = EMPTY, at_least is None or at_least == EMPTY, []
     for seq, site, t, text, stated in db.execute("SELECT seq, site, t, body, hash FROM ledger ORDER BY seq"):
         if seq != head.rows or stated != _link(head.digest, str(text)):
@@ -138,10 +134,10 @@ def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[l
             raise LedgerError(f"the ledger was altered: row {seq} is filed under another site or round.")
         bodies.append(body)
         seen = seen or head == at_least
-    if stored_head(db) != head:
-        raise LedgerError(
-            f"the ledger was altered: it states {stored_head(db).rows} rows and has {head.rows}."
-        )
+    if (said := stored_head(db)) != head:
+        raise LedgerError(f"the ledger was altered: it states {said.rows} rows and has {head.rows}.")
+    if not bodies:
+        raise LedgerError("the ledger was altered: all of its rows are missing.")
     if not seen and at_least is not None:
         raise LedgerError(
             f"the ledger has {head.rows} rows, without the row {at_least.rows} that was noted earlier. The "

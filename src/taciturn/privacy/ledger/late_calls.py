@@ -4,8 +4,8 @@ A thread or an asyncio task that was alive when the block ended may still run a 
 the block, and nothing records when a call was submitted. So this thread or task counts as late. Threads,
 tasks and processes that a late worker starts are late too. So are workers that join the pool of a late worker
 afterwards, because they read the queue of this pool. The code that ended the block is not late if it runs in
-the main thread or in a task. Then code in a copy of its context is not late either, if the copy was made
-after the end of the block. Any other thread that ended the block is late itself.
+the main thread or in a task. The same holds for code in a copy of its context, if the copy was made after the
+end of the block. Any other thread that ended the block is late itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _left: ContextVar[str] = ContextVar("left", default="")
 
 
 def note_workers(name: str) -> None:
-    """Mark threads, and tasks of the current event loop, that are alive at the end of a block as late.
+    """Mark as late the threads, and the tasks of the current event loop, that are alive at a block's end.
 
     The current task is not marked. The current thread is not marked if it is the main thread; any other
     current thread is marked, because it may be a worker that runs further calls from inside the block.

@@ -42,7 +42,9 @@ class Ledger(ChargedRun, Protocol):
     """The interface of a ledger, to which releases are charged. Its facts are fixed when it is created."""
 
     @property
-    def aborted(self) -> bool: ...
+    def aborted(self) -> bool:
+        """Whether a solver failed after its noise was drawn, at any site and for any output."""
+        ...
 
     def charge(self, charge: Charge) -> None:
         """Record one release before it happens.
@@ -62,9 +64,9 @@ class Ledger(ChargedRun, Protocol):
 
 
 class Book(ABC):
-    """The charges of a ledger in memory, and what each site has spent: the base class of the ledgers.
+    """The base class of the ledgers: it keeps all charges, and what each site has spent, in memory.
 
-    The subclasses decide how charges are stored. `sites` may be only some sites of the network.
+    The subclasses may also store the charges. `sites` may be only some sites of the network.
     """
 
     def __init__(self, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudgets = None) -> None:
@@ -79,7 +81,6 @@ class Book(ABC):
         self._lock = threading.RLock()
 
     def charge(self, charge: Charge) -> None:
-        """Record one release before it happens."""
         self.charge_all([charge])
 
     def charge_round(self, charges: RoundCharges) -> None:
@@ -98,7 +99,6 @@ class Book(ABC):
         """Admit and record these charges: all of them, or none."""
 
     def columns(self, site: int) -> Columns:
-        """All charges of a site so far."""
         row = self._row_of(site)
         with self._lock:
             at = np.flatnonzero(self._log["charged"][row])
@@ -148,7 +148,7 @@ class MemoryLedger(Book):
             self.aborted = self.aborted or charges.aborted
 
     def _sound(self, charges: RoundCharges, rows: NDArray[np.int64]) -> bool:
-        """Whether no site has a budget, the round is no sum, and `check_charge` would allow every charge."""
+        """Whether `check_charge` would allow every charge, no site has a budget, and the round is no sum."""
         run, t = self.run, charges.t
         if not len(self.run.sums) < t <= run.rounds or any(limit is not None for limit in self._filters):
             return False
@@ -205,7 +205,7 @@ def _check_total(run: RunFacts, samples: Sequence[int]) -> None:
     whole = len(samples) == run.sites and run.sites_per_person == 1
     if stated is None or known > stated or (whole and known != stated):
         raise ParameterError(
-            f"`{name}` must be the total over all sites; the given sites hold {known}; got {stated}."
+            f"`{name}` must be the number in the whole network; the given sites have {known}; got {stated}."
         )
     if run.largest is None or run.largest < max(samples):
         raise ParameterError(

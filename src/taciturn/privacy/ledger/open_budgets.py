@@ -1,4 +1,4 @@
-"""Files that name the processes with an open or ended budget, so that worker processes find their budget.
+"""Files that name the processes with an open or ended block, so that worker processes find their budget.
 
 A block is the `with` block of a budget. A worker process may have been started before the block, or run after
 its end, so a worker cannot find the block in its own memory. A process that enters a block writes a small
@@ -6,9 +6,9 @@ file named after its process id and start time. A process that releases somethin
 ancestors. Ancestors that have ended count too: an ancestor that was killed in its block leaves its file
 behind. At the end of the block, the process writes the time of this end to the file, because a worker that
 started earlier may still receive calls from inside the block. The file is removed when the process ends. If
-the process was killed, or its workers are still running then, a later block removes the file after a day. The
-file of a process that is not an ancestor has no effect. A process that was started inside a block also finds
-the name of the block in an environment variable.
+the process was killed, or ended before its workers, a later block removes the file after a day. The file of a
+process that is not an ancestor has no effect. A process that was started inside a block also finds the name
+of the block in an environment variable.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def announce(path: Path) -> BudgetBlock:
             folder.mkdir(mode=0o700, exist_ok=True)
             if _is_mine(folder):
                 _write(folder, block)
-                Finalize(None, _leave, exitpriority=-1)  # runs after workers end; atexit skips workers
+                Finalize(None, _leave, exitpriority=-1)  # runs after workers end; workers skip atexit
                 os.environ[VARIABLE] = f"{block.entry} {block.name}"
                 return block
     raise LedgerError(
         f"the budget {path} cannot be opened: none of the folders {', '.join(FOLDERS)} can be written, so "
-        "worker processes would not know about the budget."
+        "worker processes would not know about the budget. Make one of them writable."
     )
 
 
@@ -84,9 +84,10 @@ def withdraw(block: BudgetBlock) -> None:
 def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, BudgetBlock | None]:
     """(open, ended): the open block of the nearest ancestor that has one; else an ended block of an ancestor.
 
-    An ended block counts only if one process was running when the block ended: the child of the ancestor
-    through which this process descends (or this process, if it is the child). With `sure`, an error is raised
-    if there are files of other processes, but the ancestors of this process cannot be determined.
+    An ended block counts only if this process may descend from a worker of the block: the ancestor's child
+    from which this process descends (or this process, if it is the child) was running when the block ended.
+    Raises if an ancestor was killed in its block and, with `sure`, if there are files of other processes but
+    the ancestors of this process cannot be determined.
     """
     known = {name for folder in _readable() for name in os.listdir(folder) if not name.startswith(".")}
     if not known - {process_entry(os.getpid())}:

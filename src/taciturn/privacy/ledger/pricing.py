@@ -51,15 +51,16 @@ def check_proof(run: RunFacts) -> None:
         )
     if LEAK in run.marks:
         raise ParameterError(
-            f"`data_norm` must be a public number {_WHERE}: a bound from the data is not private."
+            f"`data_norm` must be a public number {_WHERE}: a bound that is computed from the "
+            "rows reveals something about them."
         )
 
 
 def run_cost(planned: Planned, *, pure: bool = False) -> RunCost:
-    """The cost of the worst site by every accountant.
+    """The largest cost of any site, by every accountant.
 
-    The worst site counts, because a record that is at one site in this run may be at another site in the next
-    run. `pure` is True if the budget's delta is 0. Otherwise the certificate must state the budget's delta.
+    The largest cost counts, because a record that is at one site in this run may be at another site in the
+    next run. `pure` is True if the budget's delta is 0. Otherwise `planned` must be at the budget's delta.
     """
     if any(limit is not None and limit.order is not None for limit in planned.budgets):
         raise ParameterError(

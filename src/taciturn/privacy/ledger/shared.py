@@ -14,7 +14,7 @@ from .memory import Ledger
 
 
 class SharedLedger:
-    """A ledger in which the first output that reaches a round charges the round for all outputs.
+    """A ledger in which the first output that releases something in a round is charged for all outputs.
 
     The facts of the ledger state the number of outputs that a charge covers. In each round a site may make
     this number of releases. The ledger refuses further releases, and releases that differ from the charge.
@@ -40,7 +40,6 @@ class SharedLedger:
 
     @property
     def aborted(self) -> bool:
-        """Whether the solver failed for any output."""
         return self._aborted or self.ledger.aborted
 
     def charge(self, charge: Charge) -> None:
@@ -52,7 +51,6 @@ class SharedLedger:
         self._charge(list(charges.each()), lambda new: self.ledger.charge_round(_only(charges, new)))
 
     def columns(self, site: int) -> Columns:
-        """All charges of a site so far."""
         return self.ledger.columns(site)
 
     def _charge(self, charges: list[Charge], pay: Callable[[NDArray[np.bool_]], None]) -> None:

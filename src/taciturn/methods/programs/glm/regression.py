@@ -6,10 +6,11 @@
     hessian     H = minus the derivative of s: once for better steps, and again near the final model
     meat        V, the variance of one record's score
 
-These are sums over all records, which are released with noise. psi is the residual, omega the weight of a row
-x. A weight depends on covariates, of the row or of all rows of the person, or on a person's earlier periods,
-but never on the outcome of the row. So the score has mean 0 at the true model. `regression_fit.py` computes
-estimates and standard errors from the releases. Coordinates and models follow from earlier totals alone.
+These are sums over all records, which are released with noise. psi is the residual, w minus the derivative of
+psi, and omega the weight of a row x. The weight depends on the covariates of the row, or of all rows of the
+person, or on the person's earlier periods, but never on the outcome of the row. So the score has mean 0 at
+the true model. `regression_fit.py` computes estimates and standard errors from the releases. Coordinates and
+models follow from earlier totals alone.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _PLAN = (
 """The kinds of sums in their order, with their shares of mu^2, the squared privacy budget."""
 
 SCORE_BOUND = math.sqrt(1.0 + rows.SIDES * rows.SIDE * rows.SIDE)
-"""A bound on the norm of a record's score with its three side numbers (w, psi^2, and 1 if it is complete)."""
+"""A bound on the norm of a score with its three side numbers: w, psi^2, and 1 if the record is complete."""
 
 HESSIAN_SHARE = 0.18
 SCORE_SHARE = 0.36
@@ -123,9 +124,10 @@ class Matrix(NamedTuple):
 class RegressionState:
     """The state of a regression after t sums: the model f, and the facts about the last coordinates.
 
-    square : b^2, where b bounds the length of a row in the coordinates W.
+    square : b^2. A row that is longer than b in the coordinates W has a weight below 1.
     levels, expected : the second moments along these coordinates, with row weights and without.
-    origin, u : f = origin + W u.   anchor, reach : the model and the bound for the clipping of residuals.
+    origin, u : f = origin + W u.   anchor : the model that sets the clipping bounds of Poisson residuals.
+    reach : the clipping bound of Gaussian residuals.
     before : the number of scores in these coordinates before the last Hessian.
     shape : the denoised eigenvalues and eigenvectors of the Hessian, from which steps are computed.
     """
@@ -151,7 +153,7 @@ class RegressionState:
 class Regression(Program):
     """The public half of a regression.
 
-    dimension : the number of coefficients, including the constant, or the periods of a hazard model.
+    dimension : the number of coefficients, including the constant or, for a hazard, one for each period.
     covariates : the number of coefficients without the constant or the periods.
     top : the bound at which outcomes are clipped.   clip : b in units of sqrt K, K the effective dimension.
     persons : whether a unit is a person, with any number of rows.
@@ -249,8 +251,9 @@ class Regression(Program):
     def _moments(self, state: RegressionState, released: Total) -> RegressionState:
         """Coordinates in which rows vary equally, as far as the noise allows.
 
-        A level may be lower than in earlier moments only because the rows of a rare category now have lower
-        weights. Such a direction is not stretched again, because that would lower these weights further.
+        A level (second moment along a coordinate) may be lower than before only because the rows of a rare
+        category now have lower weights. Such a direction is not stretched again, because that would lower
+        these weights further.
         """
         noise = released.std * state.square
         levels, vectors, _ = cleaned(released.values * state.square, noise, 0.0, _FLOOR)

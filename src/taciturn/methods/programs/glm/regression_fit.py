@@ -26,7 +26,7 @@ from .regression import CLOGLOG, Regression, RegressionState, Score, average
 _NEAR = 0.1  # early scores within this distance of the estimate (in margins or clipping bounds) are used too
 _CURVE = 0.05  # the curvature of the link changes a score by up to _CURVE times D' Lambda D
 _CLOGLOG_CURVE = 0.2  # the same factor for the complementary log-log link, whose slope changes faster
-_LEAST_SAMPLING = 0.05  # a lower bound on the sampling variance, relative to the variance without weights
+_LEAST_SAMPLING = 0.05  # the smallest ratio of V to the variance of a correct model without row weights
 _LEAST_INSIDE = 0.8  # the smallest share of residuals that are not clipped
 _LEAST_COUNTED = 0.03  # the smallest share of complete records; a smaller share may be pure noise
 _MOST_SPREAD = 1.3  # the largest ratio of variance and mean of counts that a Poisson model allows
@@ -36,9 +36,10 @@ _MOST_SPREAD = 1.3  # the largest ratio of variance and mean of counts that a Po
 class RegressionFit:
     """The model f, and the covariance of its error in two parts: from sampling and from noise.
 
-    shortfall : the factor by which n mu (units times budget) is too small for valid intervals: at most 1 if n
-        mu suffices, 0 if a larger n mu would not help, infinite if it is not known how much would.
-    weakest : the direction in which f is least certain.   reason : why intervals would not be valid, or "".
+    reason : why intervals would not be valid; "" if they are valid.
+    shortfall : the factor by which n mu (units times budget) is too small: at most 1 if intervals are valid;
+        else 0 if a larger n mu would not help, and infinite if it is not known how much would.
+    weakest : the direction in which f is least certain.
     counted : the share of records that are complete, and its standard error.
     """
 
