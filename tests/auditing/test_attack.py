@@ -85,11 +85,23 @@ def test_the_table_is_tidy() -> None:
     assert 0 < result.chance < 1 and -1 < result.prior < 1 and 0 <= result.prior_label <= 1
 
 
+def test_guess_without_an_attack_counts_one_label_if_both_are_equally_common() -> None:
+    rows, label = generate_proxy(4, 20, "classification", seed=2).X, np.repeat([1.0, -1.0], 10)
+    problem = Problem([(rows, label)] * 3, C=1.0, regularization=0.01)
+    assert run_attack(problem, Graph.ring(3), ADMM(0.5), rounds=2, records=(0, 1)).prior_label == 1.0
+
+
+def test_guess_without_an_attack_does_not_use_the_unknown_record() -> None:
+    orthogonal = Problem([(np.eye(4), np.ones(4))] * 3, C=1.0, regularization=0.1)
+    assert run_attack(orthogonal, Graph.ring(3), ADMM(0.5), rounds=1, records=(0, 3)).prior == 0.0
+
+
 def test_error_names_the_wrong_setting() -> None:
     for changes, words in (
         ({"site": 3}, "`site` must be below the number of sites, 3; got 3"),
         ({"observers": ("oracle",)}, "`observers` must be one of"),
         ({"at": (99,)}, "`at` must be at most the number of rounds, 20; got 99"),
+        ({"records": (0, 40)}, "`records` must be at most 39 at site 0; got 40"),
     ):
         with pytest.raises(ParameterError, match=words):
             attacked(ADMM(0.5), **changes)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from taciturn.auditing.audit import audit, default_cases, markdown
+from taciturn.auditing.audit import AuditReport, audit, default_cases, markdown
 from taciturn.auditing.cases import fine_case, gaussian_case, norm_case
 from taciturn.auditing.counting import measure_mu
 from taciturn.auditing.masked_audit import regression_case
@@ -42,6 +43,17 @@ def test_measured_mu_detects_half_the_noise():
     honest = audit([case], runs=20_000, seed=1, progress=False).results[0]
     loud = audit([gaussian_case(shift=2.0)], runs=20_000, seed=1, progress=False).results[0]
     assert loud.mu > honest.certified_mu > honest.mu
+
+
+def test_sentence_names_the_bound_that_failed():
+    right = audit([gaussian_case()], runs=400, seed=3, progress=False).results[0]
+    for changes, words in (
+        ({"mu": 3.0}, "'penalty, Gaussian' leaks at least mu = 3.00, above the certified 1."),
+        ({"mu": 3.0, "certified": 0.0}, "'penalty, Gaussian' leaks at least epsilon = "),
+        ({"ratio": replace(right.ratio, mean=2.0, margin=0.1)}, "does not match the sampler"),
+    ):
+        report = AuditReport((replace(right, **changes),), 1 - 1e-6, simulated=True)
+        assert not report.passed and words in report.sentence()
 
 
 def test_audit_page_has_every_case_and_gaussian_cases_are_tight():

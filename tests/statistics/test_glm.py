@@ -144,8 +144,8 @@ def test_too_small_budget_is_refused_with_the_sufficient_one() -> None:
         ({"family": "gamma"}, "`family`"),
         ({"family": "gaussian"}, "`outcome` must be the public range"),
         ({"outcome": (0, 2)}, "`outcome` must not be given"),
-        ({"outcome": (0, 1, 7)}, "and so must `outcome`"),
-        ({"family": "gaussian", "outcome": (0, 1, 7)}, "and so must `outcome`"),
+        ({"outcome": (0, 1, 7)}, "and `outcome` two numbers"),
+        ({"family": "gaussian", "outcome": (0, 1, 7)}, "and `outcome` two numbers"),
         ({"periods": [1, 2]}, "`periods` must be given for the family 'hazard'"),
         ({"schema": tt.data.Schema.of(a=(0, 1))}, "`schema` needs a `formula`"),
         ({"epsilon": -1.0}, "`epsilon`"),
@@ -159,7 +159,7 @@ def test_wrong_settings_are_refused_by_name(settings: dict[str, Any], match: str
 
 def test_wrong_rows_are_refused_without_quoting_them() -> None:
     X, y = make_data("binomial", 200)
-    with pytest.raises(DataError, match="must contain 0 and 1"):
+    with pytest.raises(DataError, match="must contain only 0 and 1"):
         model_for("binomial").fit(X, y + 1)
     with pytest.raises(DataError, match="must be finite"):
         model_for("binomial").fit(np.where(X == 1.0, np.nan, X), y)

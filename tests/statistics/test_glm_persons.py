@@ -107,6 +107,12 @@ def test_a_person_without_a_complete_row_does_not_count() -> None:
     assert "Complete persons: about 2,4" in text or "Complete persons: about 2,3" in text
 
 
+def test_a_refusal_counts_persons() -> None:
+    X, y, person = visits("binomial", 20, 0)
+    with pytest.raises(ParameterError, match=r"too small for 20 persons .* persons would be enough"):
+        model("binomial", epsilon=0.1).fit(X, y, person=person)
+
+
 def test_a_hazard_refuses_persons() -> None:
     found = tt.PrivateGLM("hazard", bounds=[(0, 1)], periods=[1, 2], epsilon=1.0)
     with pytest.raises(ParameterError, match="`person` must be left out for a hazard"):

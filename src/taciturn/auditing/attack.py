@@ -1,13 +1,15 @@
 """run_attack: the attack in appendix E of the paper, which reconstructs one record from all broadcasts.
 
-The observer knows all records of a site except one, every broadcast, and theta. The site has V neighbours and
-B records, and e(t) is its noise. With u = 1/(2 eta V), the optimality condition of round t is
+The observer knows all records of a site except one, every broadcast f(t), and the dual step theta. The site
+has V neighbours, the penalty eta, the dual variable lam, the noise e(t), and the objective O, in which each
+record has the weight w. With u = 1/(2 eta V), the optimality condition of round t is
 
-    e(t) - u (C/B) p(t) v = u A(t) + B(t),     v = y x and p = |L'| of the unknown record
+    e(t) - u w p(t) v = u A(t) + B(t),     v = y x and p = |L'| of the unknown record
     A = -2 lam - grad O(f) over the known records,     B = (V f(t-1) + heard(t-1)) / (2 V) - f(t)
 
-The observer can compute the right side, except for u if eta is secret. In the mean over many rounds the noise
-nearly cancels, and v remains, up to a factor. Four observers use different values of eta:
+and heard is the sum of the neighbours' broadcasts. The observer can compute the right side, except for u if
+eta is secret. In the mean over many rounds the noise nearly cancels, and v remains, up to a factor. Four
+observers use different values of eta:
 
     known       the true eta_i(t), as if it were public
     constant    the dual step as a guess of eta in every round
@@ -69,9 +71,9 @@ def estimate_u(
     """The most likely u = 1/(2 eta V) of each round: one unknown and d equations.
 
     The estimate maximises ln p_noise(u A + B) + sum ln(1 + u m), where m are the eigenvalues of O'' at the
-    known records, (..., d). The second term is the Jacobian; without it the estimate is too small. `scale` is
-    the scale of the noise. Without noise (noise "none") the estimate is the u with the smallest residual, and
-    `scale` and `centre` have no effect. With noise, the search covers 8 decades around `centre`.
+    broadcast, `curvature`, (..., d). The second term is the Jacobian; without it the estimate is too small.
+    `scale` is the scale of the noise. Without noise (noise "none") the estimate is the u with the smallest
+    residual, and only A and B matter. With noise, the search covers 8 decades around `centre`.
     """
     AA, AB, BB = (np.sum(x * y, axis=-1) for x, y in ((A, A), (A, B), (B, B)))
     if noise == "none":
@@ -125,8 +127,8 @@ class AttackResult:
     label : whether the record's label was recovered.
     eta_ratio : the observer's eta in the last round before the estimate, divided by the true eta.
     chance : E|cos| of a random direction.
-    prior, prior_label : what a guess without an attack achieves: the mean cosine of the mean of the site's
-        y x, and the share of records that have the site's most frequent label.
+    prior, prior_label : what a guess without an attack achieves: the mean cosine between a record and the
+        mean y x of the known records, and the share of attacked records with the more frequent label.
     """
 
     observers: tuple[str, ...]
@@ -139,9 +141,7 @@ class AttackResult:
     prior_label: float
 
     def table(self) -> list[dict[str, Any]]:
-        """One row per observer and number of rounds, with the mean cosine, its quantiles, and the share of
-        labels that were recovered.
-        """
+        """One row per observer and number of rounds: the cosine, its quantiles, and the labels recovered."""
         rows: list[dict[str, Any]] = []
         for i, name in enumerate(self.observers):
             for j, t in enumerate(self.rounds):
@@ -183,14 +183,20 @@ def run_attack(
     method : `MADMM` or `ADMM`, which add no noise; `PenaltyPerturbation` or `DualPerturbation`.
     site, records : the attacked site, and which of its records are attacked, one at a time.
     labels : the site's y. If all features are at least 0, `labels` may be left out: the signs of y x give y.
-    at : the numbers of rounds after which to estimate; by default 1, 2, 5, 10, 20, 50, ... and all rounds.
-    observers : which observers attack: "known", "constant", "estimated" or "geometric", as explained at the
-        top of this module.
+    at : the numbers of rounds after which to estimate; by default 1, 2, 5, 10, 20, 50, ... and `rounds`.
+    observers : which observers attack. "known" knows eta, "constant" uses the dual step instead, "estimated"
+        estimates eta in every round, and "geometric" smooths these estimates to a geometric schedule.
     """
     graph = Graph.of(graph, problem.n)
     tables = method.tables(problem.n, rounds)
-    _check_exact(tables)
-    checks.among_sites("site", site, problem.n)
+    if tables.on_output:
+        raise ParameterError(
+            "`method` must send its minimisers without noise on them; leave out `output_noise`, or choose "
+            "another method than PrimalPerturbation."
+        )
+    most = problem.site(checks.among_sites("site", site, problem.n)).rows - 1
+    if any(checks.whole("records", k) > most for k in records):
+        raise ParameterError(f"`records` must be at most {most} at site {site}; got {max(records)}.")
     names = tuple(checks.choice("observers", name, OBSERVERS) for name in observers)
     looks = _looks(rounds, at)
     run = simulate(
@@ -208,13 +214,6 @@ def run_attack(
     history = run.history if run.history is not None else np.zeros((0, 0, 0, 0))
     seen = _Observation(problem.site(site), graph, tables.site(site), site, history, list(records), labels)
     return _estimate_records(seen, names, looks)
-
-
-def _check_exact(tables: Tables) -> None:
-    if tables.on_output:
-        raise ParameterError(
-            "`method` must send its minimisers without noise on them: leave out primal and output noise."
-        )
 
 
 def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
@@ -271,8 +270,7 @@ class _Observation:
         tables = self.tables
         if tables.noise is None or tables.scale is None:
             return np.ones((len(self.f), 1, 1))
-        scale = tables.scale[:, None, None]
-        return np.asarray(tables.noise.size(scale))
+        return np.asarray(tables.noise.size(tables.scale[:, None, None]))
 
     def true_u(self) -> Array:
         """1 / (2 eta V) of every round, (rounds, 1, 1)."""
@@ -303,8 +301,10 @@ class _Observation:
 
     @cached_property
     def curvature(self) -> Array:
-        """Eigenvalues of O'' at each broadcast, (rounds, repeats, d). The effect of the unknown record is
-        negligible."""
+        """Eigenvalues of O'' at each broadcast, (rounds, repeats, d); 0 without noise, which needs none.
+
+        The unknown record is included; its effect is negligible.
+        """
         if self.tables.noise is None:
             return np.zeros(self.f.shape)
         flat = self.f.reshape(-1, self.f.shape[2])
@@ -336,8 +336,8 @@ def _estimate_records(seen: _Observation, names: tuple[str, ...], looks: tuple[i
         label=found[1] > 0,
         eta_ratio=found[2],
         chance=chance_cosine(seen.f.shape[2]),
-        prior=float(cosine(seen.Z.mean(axis=0), seen.v).mean()),
-        prior_label=float(np.mean(np.sign(seen.y.sum()) == seen.y[seen.records])),
+        prior=float(cosine(seen.Z.sum(axis=0) - seen.v, seen.v).mean()),  # without the record itself
+        prior_label=float(np.mean(seen.y[seen.records] == (1.0 if seen.y.sum() >= 0 else -1.0))),
     )
 
 

@@ -31,7 +31,7 @@ _LARGE = 700.0  # exp of a larger number overflows
 
 
 class OneStream:
-    """Makes all draws of an audit from one generator with a secret random key, or with a seed.
+    """Makes all draws on one data set of a case from one generator with a secret random key, or with a seed.
 
     A real site uses a fresh key for every draw. An audit makes millions of draws, and needs only
     that they are independent.
@@ -67,22 +67,28 @@ class AuditResult:
     certified: float
     measured: Measurement
     ratio: MeanRatio | None
-    mu: float | None = None  # the lower bound on mu that the runs prove; None unless all noise is Gaussian
+    mu: float | None = None  # the lower bound on the mu of mu-GDP; None unless all noise is Gaussian
     certified_mu: float | None = None
+
+    @property
+    def bounds(self) -> list[tuple[str, float, float]]:
+        """(name, measured, certified) for epsilon, and for mu if all noise is Gaussian."""
+        found = [("epsilon", self.measured.epsilon, self.certified)]
+        if self.mu is not None and self.certified_mu is not None:
+            found.append(("mu", self.mu, self.certified_mu))
+        return found
 
     @property
     def passed(self) -> bool:
         """Whether no measured bound exceeds its certified bound, and the density matches the sampler."""
-        dense = self.ratio is None or self.ratio.holds
-        within = self.mu is None or self.certified_mu is None or self.mu <= self.certified_mu
-        return self.measured.epsilon <= self.certified and within and dense
+        within = all(measured <= certified for _, measured, certified in self.bounds)
+        return within and (self.ratio is None or self.ratio.holds)
 
     @property
     def looseness(self) -> float:
         """The certified mu divided by the measured mu; epsilon instead of mu if the run has no mu."""
-        if self.mu is not None and self.certified_mu is not None:
-            return self.certified_mu / max(self.mu, 1e-9)
-        return self.certified / max(self.measured.epsilon, 1e-9)
+        _, measured, certified = self.bounds[-1]
+        return certified / max(measured, 1e-9)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values."""
@@ -124,17 +130,17 @@ class AuditReport:
                 f"{format_at_least(nearest.measured.epsilon)}, certified {format_cost(nearest.certified)} "
                 f"(each measured bound is wrong with probability at most {doubt})."
             )
-        above = [result for result in failed if result.measured.epsilon > result.certified]
+        above = [(result.case, *bound) for result in failed for bound in result.bounds if bound[1] > bound[2]]
         if not above:
             mean = math.nan if failed[0].ratio is None else failed[0].ratio.mean
             return (
                 f"In case {failed[0].case!r} the computed density does not match the sampler: the mean of "
                 f"p_new / p_old is {mean:.4g}, not 1. Do not trust its measured bound yet."
             )
-        worst = max(above, key=lambda result: result.measured.epsilon - result.certified)
+        case, name, measured, certified = max(above, key=lambda one: (one[1] == "epsilon", one[2] - one[3]))
         return (
-            f"FAILED: {worst.case!r} leaks at least epsilon = {format_at_least(worst.measured.epsilon)}, "
-            f"above the certified {format_cost(worst.certified)} (wrong with probability at most {doubt})."
+            f"FAILED: {case!r} leaks at least {name} = {format_at_least(measured)}, "
+            f"above the certified {format_cost(certified)} (wrong with probability at most {doubt})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,8 +166,8 @@ def audit(
 
     Parameters
     ----------
-    cases : which releases to audit; by default every method and kind of noise, each with settings under which
-        its bound is nearly tight.
+    cases : which releases to audit; by default `default_cases()`, one case for each way to make a release,
+        most with settings under which the bound is nearly tight.
     runs : the number of runs on each of the two data sets of a case. One half of the runs serves to choose an
         event, the other half to count it. Some cases make four times as many runs.
     confidence : in each case, the measured bound is at most the true epsilon with at least this probability.
@@ -210,7 +216,7 @@ def audit_case(
 ) -> AuditResult:
     """Run one case on both data sets, compute every score, and certify the charges that were made.
 
-    A case makes `case.more` times `runs` runs: more runs, if they are quick, give a tighter lower bound.
+    A case makes `case.more` times `runs` runs: a quick case makes more runs, for a tighter lower bound.
     """
     runs *= case.more
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
@@ -246,11 +252,8 @@ def markdown(report: AuditReport) -> str:
 
 
 def _row(result: AuditResult) -> str:
-    measured, certified = result.measured.epsilon, result.certified
     cells = [result.case, str(result.rounds), f"{2 * result.runs:,}", format_delta(result.measured.delta)]
-    cells += [format_at_least(measured), format_cost(certified), format_cost(certified / max(measured, 1e-9))]
-    if result.mu is None or result.certified_mu is None:
-        cells += [""] * 3
-    else:
-        cells += [format_at_least(result.mu), format_cost(result.certified_mu), format_cost(result.looseness)]
+    for _, low, high in result.bounds:
+        cells += [format_at_least(low), format_cost(high), format_cost(high / max(low, 1e-9))]
+    cells += [""] * (10 - len(cells))  # a run without mu
     return f"| {' | '.join(cells)} |"

@@ -13,7 +13,8 @@ from ..privacy.noise import GaussianNoise, NormNoise
 from .observer import Case, WhitenedCase
 
 _ETA, _B = 2.5, 10
-_D = 1.0 / (_ETA * _B)  # how far the noise moves at penalty _ETA if one of _B records changes its sign
+# If one of _B records changes its sign, a site sends the same vector only if its noise moves by _D.
+_D = 1.0 / (_ETA * _B)
 
 
 def admm_cases() -> tuple[Case, ...]:
@@ -23,7 +24,7 @@ def admm_cases() -> tuple[Case, ...]:
 
 
 def gaussian_case(rounds: int = 2, shift: float = 1.0) -> Case:
-    """Opposite records on the straight part of the hinge: the noise moves by D in every round.
+    """Opposite records on the straight part of the hinge: the noise moves by _D in every round.
 
     `shift` is the distance, in standard deviations, that all rounds together move the noise.
     """
@@ -36,11 +37,11 @@ def norm_case(rounds: int = 2, pure: float = 2.0) -> Case:
 
 
 def logistic_case(shift: float = 1.0) -> Case:
-    """Records 150 degrees apart. The neighbour moves the model to where both records are misclassified."""
+    """Records 150 degrees apart. The observer's messages move the model to where both are misclassified."""
     x, y = math.cos(math.radians(75.0)), math.sin(math.radians(75.0))
     return Case(
         name="penalty, Gaussian, logistic",
-        about="records 150 degrees apart, dragged to where both are misclassified",
+        about="records 150 degrees apart, at a model that misclassifies both",
         method=_penalty(_gaussian(1, shift)),
         old=(x, y),
         new=(x, -y),
@@ -51,10 +52,10 @@ def logistic_case(shift: float = 1.0) -> Case:
 
 
 def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
-    """A record and a record of zeros, with a penalty so small that the Jacobian is most of the bound."""
+    """A record against a record of zeros; the penalty is so small that the Jacobian is most of the bound."""
     return Case(
         name="penalty, norm, Jacobian",
-        about="a record and a record of zeros, tiny penalty",
+        about="a record against a record of zeros, tiny penalty",
         method=PenaltyPerturbation(penalty=1 / (2 * k), dual_step=1 / (4 * k), noise=NormNoise(rate=rate)),
         old=(1.0,),
         new=(0.0,),
@@ -64,7 +65,7 @@ def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
 
 
 def covered_case(pure: float = 2.0, tol: float = 1e-4) -> Case:
-    """The output noise of a real run, large enough for a poor `tol`, and rounding to a grid."""
+    """The output noise of a real run, large enough for a large `tol`, and rounding to a grid."""
     output = NormNoise(rate=0.05 / tol)
     method = _penalty(NormNoise(rate=pure / _D), output_noise=output, grid=2.0**-15, clip=4.0)
     about = "opposite records, smooth hinge, the whole numbers of a real run"
@@ -82,7 +83,7 @@ def whole_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
 
 def fine_case(rounds: int = 2, shift: float = 1.0) -> Case:
-    """The usual grid of a real run, so fine that rounding costs nothing."""
+    """Penalty perturbation on the usual grid of a real run, which is so fine that rounding costs nothing."""
     output = GaussianNoise(std=_D / 40)
     method = _penalty(_gaussian(rounds, shift), output_noise=output, grid=2.0**-34, clip=2.0**10)
     about = "opposite records, smooth hinge, the fine grid of a real run"
@@ -95,7 +96,7 @@ def dual_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
 
 def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
-    """One-vs-rest: the site releases the models of K problems. In each, the two records differ most.
+    """One-vs-rest: the site releases the models of `outputs` problems. In each, the two records differ most.
 
     `shift` is the distance, in standard deviations, that all problems together move the noise.
     """
@@ -135,7 +136,7 @@ def _penalty(noise: NormNoise | GaussianNoise, **more: Any) -> PenaltyPerturbati
 
 
 def _opposite(name: str, method: Method, rounds: int, *, kind: type[Case] = Case, **more: Any) -> Case:
-    """One record and its opposite, both on the straight part of the hinge, so that the slopes differ most."""
+    """One record and its opposite, both on the straight part of the hinge: their gradients differ most."""
     usual: Any = {"about": "opposite records, smooth hinge", "old": (1.0,), "new": (-1.0,)}
     return kind(
         name=name, method=method, rounds=rounds, **{**usual, "samples": _B, "loss": SmoothHinge(0.5), **more}

@@ -5,9 +5,9 @@ event that is counted more often on the old data than on the new data proves
 
     epsilon >= ln( (low(P_old(S)) - delta) / high(P_new(S)) )
 
-if the event was chosen independently of these counts. One half of the runs serves to choose the score, the
-side and the threshold of S. The counts of the other half, with exact binomial bounds low and high (Clopper
-and Pearson, 1934), give the lower bound on epsilon.
+if the event was chosen independently of these counts. Here S is the event that some score of a run is above,
+or below, a threshold. One half of the runs serves to choose the score, the side and the threshold. The counts
+of the other half, with exact binomial bounds low and high (Clopper and Pearson, 1934), give the lower bound.
 """
 
 from __future__ import annotations
@@ -52,16 +52,15 @@ class Measurement:
 
     def to_dict(self) -> dict[str, Any]:
         """The measurement as JSON values; an infinite threshold is null."""
-        entry = asdict(self)
-        entry["threshold"] = self.threshold if math.isfinite(self.threshold) else None
-        return entry
+        return asdict(self) | {"threshold": self.threshold if math.isfinite(self.threshold) else None}
 
 
 @dataclass(frozen=True)
 class MeanRatio:
-    """An estimate of the mean of p_new / p_old on the old data: 1 if the density matches the sampler.
+    """An estimate of the mean of p_new / p_old over runs on the old data.
 
-    The error of the estimate exceeds `margin` with probability at most 1 - (confidence of the audit).
+    The true mean is 1 if p_new and p_old are the densities from which the runs were drawn. The error of the
+    estimate exceeds `margin` with probability at most 1 - (confidence of the audit).
     """
 
     mean: float
@@ -104,7 +103,7 @@ def measure(
     if not 0 <= checks.real("delta", delta) < 1:
         raise ParameterError(f"`delta` must be at least 0 and below 1; got {delta:g}.")
     checks.probability("confidence", confidence)
-    pairs = {name: _check_counts(name, *pair) for name, pair in scores.items()}
+    pairs = {name: _check_scores(name, *pair) for name, pair in scores.items()}
     choices = [
         (*_best(old[0::2], new[0::2], side, delta, confidence), name, side)
         for name, (old, new) in pairs.items()
@@ -113,9 +112,8 @@ def measure(
     _, threshold, name, side = max(choices, key=lambda choice: choice[0])
     old, new = (part[1::2] for part in pairs[name])
     often, seldom = (int(count) for count in _counts(old, new, np.array([threshold]), side)[:, 0])
-    bound = epsilon_of_counts(often, seldom, len(old), delta, confidence)
     return Measurement(
-        epsilon=float(bound),
+        epsilon=float(epsilon_of_counts(often, seldom, len(old), delta, confidence)),
         delta=delta,
         confidence=confidence,
         score=name,
@@ -131,11 +129,11 @@ def measure_mu(scores: Mapping[str, tuple[Array, Array]], *, confidence: float =
     """A lower bound on mu for runs that are mu-GDP (mu-Gaussian differentially private).
 
     If a run is mu-GDP then Phi^-1(P_old(S)) - Phi^-1(P_new(S)) <= mu for every event S. This bound can use
-    events of medium probability, which counting measures far more precisely than the rare events that a bound
-    on epsilon at a small delta needs.
+    events of medium probability. Counts estimate these far more precisely than rare events, which a bound on
+    epsilon at a small delta needs.
     """
     beta = (1 - confidence) / 2
-    pairs = {name: _check_counts(name, *pair) for name, pair in scores.items()}
+    pairs = {name: _check_scores(name, *pair) for name, pair in scores.items()}
 
     def proven(old: Array, new: Array, thresholds: Array) -> Array:
         often, seldom = _counts(old, new, thresholds, "old")
@@ -157,9 +155,10 @@ def mean_ratio(old: Array, new: Array, *, confidence: float = 1 - 1e-6, most: fl
     """The mean of min(w, M) on the old data plus the mean of (1 - M/w)+ on the new data. It should be 1.
 
     w = p_new / p_old; `old` and `new` contain ln w for the runs on each data set. The part of E_old[w] that
-    min(w, M) leaves out is exactly E_new[(1 - M/w)+]. So both parts are bounded, and the margin is valid
-    whatever the tails of w are (empirical Bernstein bounds on four tails; Maurer and Pontil, 2009). M is
-    `most`, a bound on w, but at most sqrt(n)/8 (or 2 if that is larger). M is fixed before the runs.
+    min(w, M) leaves out is exactly E_new[(1 - M/w)+]. So the values in both means are bounded, and the
+    margin is valid for every distribution of w. It consists of an empirical Bernstein bound for each side of
+    each mean (Maurer and Pontil, 2009). M = min(most, max(2, sqrt(n)/8)) is fixed before the runs; `most` is
+    a bound on w.
     """
     M = min(most, max(2.0, math.sqrt(len(old)) / 8))
     with np.errstate(over="ignore"):
@@ -176,7 +175,7 @@ def _bernstein(values: Array, most: float, tail: float) -> float:
     return math.sqrt(2 * float(np.var(values, ddof=1)) * log / n) + 7 * most * log / (3 * (n - 1))
 
 
-def _check_counts(name: str, old: Array, new: Array) -> tuple[Array, Array]:
+def _check_scores(name: str, old: Array, new: Array) -> tuple[Array, Array]:
     if old.ndim != 1 or old.shape != new.shape or len(old) < 4:
         raise ParameterError(
             f"`scores[{name!r}]` must be two arrays of equal length >= 4; got {old.shape} and {new.shape}."
@@ -189,8 +188,9 @@ def _check_counts(name: str, old: Array, new: Array) -> tuple[Array, Array]:
 def _best(old: Array, new: Array, side: str, delta: float, confidence: float) -> tuple[float, float]:
     """(bound, threshold): the largest lower bound on these runs, and the threshold that gives it.
 
-    A threshold is tried only if no run, or at least 16 runs, on the data set that is not `side` pass it. A
-    threshold that only a few of these runs pass may look good by chance.
+    The thresholds are scores of runs on the other data set (not `side`): the most extreme score, which none
+    of these runs passes, and scores that at least 16 of them pass. A threshold that 1 to 15 of them pass may
+    look good by chance.
     """
     n = len(old)
     ranks = np.unique(np.append(np.geomspace(min(16, n - 1), n - 1, _THRESHOLDS).astype(np.intp), 0))

@@ -1,9 +1,10 @@
-"""An audit of masked sums: uneven sites, and colluding sites that see all messages before they send theirs.
+"""An audit of masked sums: sites of different sizes, some of which collude and send their messages last.
 
-The last sites in the list collude with the observer. They know the masks that they share with honest sites,
-wait for the honest messages of each round and compute the sum of the honest sites. Then they choose their own
-messages so that the total has the value they want: they keep the descent where the record has the largest
-effect. The real node computes every honest message, with its share, grid, noise, masks and charge.
+In a masked sum, random masks hide each site's share and cancel in the total. The last sites in the list
+collude with the observer. They know the masks that they share with honest sites, wait for the honest messages
+of each round and compute the sum of the honest sites. Then they choose their own messages so that the total
+has the value they want: they keep the descent where the record has the largest effect. The real node computes
+every honest message, with its share, grid, noise, masks and charge.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class SumsCase(ABC):
         """The total that the colluders bring about in round t, (runs, length)."""
 
     def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf:
-        """The share of a site in each sum, if site 0 has this record."""
+        """The private half of a site, which computes its shares, if site 0 has this record."""
         half: PrivateHalf = tables.program.private_half(self.rows(site, record), sum(self.samples))
         return half
 
@@ -106,7 +107,7 @@ class SumsCase(ABC):
             return np.asarray(np.sum(each, axis=0))
 
         scores = {"honest sums": (log_ratio(old.opened), log_ratio(new.opened))}
-        if len(moved[-2]) == len(moved[-1]):
+        if len(moved[-2]) == len(moved[-1]):  # masks that were used twice would cancel in this difference
             lean = np.sign(moved[-2] - moved[-1]).sum()
             last = [(part.sent[-2] - part.sent[-1]).view(np.int64).sum(axis=1) for part in (old, new)]
             scores["one site's messages"] = lean * last[0].astype(float), lean * last[1].astype(float)
@@ -126,7 +127,6 @@ class MaskedCase(SumsCase):
     """Masked descent in one dimension. All records except the replaced record are 0, like an invalid row.
 
     pull : the mean gradient that the colluding sites make all sites see; 0 keeps the descent at its start.
-    loss : the loss that is minimised.
     """
 
     method: MaskedDescent
@@ -150,7 +150,7 @@ class MaskedCase(SumsCase):
 
     def total(self, tables: SumTables, t: int, runs: int) -> Message:
         facts = tables.sums[t - 1]
-        value = 0 if t == 1 else round(self.pull / facts.grid)
+        value = 0 if t == 1 else round(self.pull / facts.grid)  # the first sum is not a gradient
         return np.full((runs, facts.length), value, dtype=np.int64).view(np.uint64)
 
 
@@ -160,16 +160,16 @@ class RegressionCase(SumsCase):
 
     A colluding site chooses every total so that one record has the largest effect on the real program. The
     totals determine the coordinates and the bound at which residuals are clipped; the model stays at 0. Both
-    records then have the largest norm b of a row, residuals +1 and -1 at the clipping bound, and an angle
-    with this cosine, c. Replacing one record by the other moves the sums:
+    records then have the largest norm b of a row, residuals +1 and -1 at the clipping bound, and the cosine c
+    between them. Replacing one record by the other moves the sums:
 
         score      moves by b sqrt(2 + 2c), most at c = 1; the certified bound is 2 b sqrt(1.12)
         matrices   move by sqrt(2 - 2c^2), most at c = 0; the certified bound is sqrt 2
 
-    No pair of records is the worst for score and matrices alike. The largest mu for any c is 0.85 of the
+    No pair of records is the worst for score and matrices alike. The largest mu for any c is 0.85 times the
     certified mu.
 
-    cosine : the cosine between the two records, in the coordinates that the colluding site chooses.
+    cosine : c, in the coordinates that the colluding site chooses.
     """
 
     samples: tuple[int, ...] = (200, 900, 400)
@@ -199,10 +199,7 @@ class RegressionCase(SumsCase):
         return np.tile(whole, (runs, 1)).view(np.uint64)
 
     def _wanted(self, kind: str, t: int, length: int) -> Array:
-        """The total that the colluding site chooses.
-
-        Moments give the cosine, residuals are at the clipping bound, and the score is 0.
-        """
+        """The chosen total: moments give the cosine, residuals are at the clipping bound, the score is 0."""
         values = np.zeros(length)
         if kind == OUTCOME:
             values[[12, 27]] = 0.5  # a spread of 0.375: residuals are clipped at 1

@@ -1,8 +1,8 @@
 """The audit of ADMM: one site's run on either of two neighbouring data sets, and what its neighbour observes.
 
 The two data sets differ in one record. The site's only neighbour, the observer, knows the method and all
-other records, and chooses its own messages. All other records are x = 0, like an invalid row. They add no
-curvature, so the replaced record has the largest effect.
+other records, and chooses its own messages. All other records are x = 0, which is also what an invalid row
+becomes. They add no curvature, so the replaced record has the largest effect.
 
 A transcript contains everything that the site broadcast, (rounds, runs, d). From it the observer computes the
 site's state, and the exact density of the transcript on either data set.
@@ -53,8 +53,9 @@ class Case:
     old, new : the record in the old data set, and the record that replaces it in the new data set; each has
         norm at most 1.
     labels : the label of the record, in both data sets, in each of the K problems of one-vs-rest.
+    integers : whether the site releases whole multiples of the grid, as in a real run.
     samples : B, the number of records; the other B - 1 records are 0.
-    messages : the messages of the neighbour, t = 0 .. rounds, (rounds + 1, d); zeros by default.
+    messages : the messages of the observer, t = 0 .. rounds, (rounds + 1, d); zeros by default.
     delta : the delta at which epsilon is compared.
     scores : additional scores that the observer tries: functions of a transcript (rounds, runs, K d). A
         larger score means that the old data are more likely.
@@ -104,10 +105,9 @@ class Case:
         return LocalObjective(X, y, **self.problem, sites=SITES)
 
     def heard(self) -> Array:
-        """What the site hears: the messages of the neighbour, (rounds + 1, d)."""
-        if self.messages is None:
-            return np.zeros((self.rounds + 1, self.dimension))
-        return np.asarray(self.messages, dtype=np.float64)
+        """What the site hears: the messages of the observer, (rounds + 1, d)."""
+        zeros = np.zeros((self.rounds + 1, self.dimension))
+        return zeros if self.messages is None else np.asarray(self.messages, dtype=np.float64)
 
     def network(self, sites: int = 1) -> Network:
         """The public facts about the first `sites` sites of the network."""
@@ -173,8 +173,9 @@ class Case:
 class WhitenedCase(Case):
     """A case in whitened coordinates: rounds that release moments of the rows, then `rounds` ADMM rounds.
 
-    The observer sends last in the rounds that release moments, so it chooses the totals and thereby the
-    coordinates. It makes the totals 0, so that whitened rows are long and are clipped to norm 1.
+    All sites compute the coordinates, in which rows vary equally, from the moments. The observer sends last,
+    so it chooses the totals and thereby the coordinates. It makes the totals 0, so that whitened rows are
+    long and are clipped to norm 1.
 
     whiten : the privacy cost mu of the moments.
     """
@@ -255,9 +256,9 @@ def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array
 def log_density(case: Case, objective: LocalObjective, released: Array) -> Array:
     """ln p(transcript), (runs,).
 
-    This is the sum over rounds of ln p_noise(phi(f)) + ln det H for noise in the problem, or of
-    ln p_noise(f - argmin) for noise on the output. The density is exact without output noise, clipping and
-    rounding. With any of these it is still a valid score.
+    This is the sum over rounds of ln p_noise(phi(f)) + ln det H for noise in the problem (see `noise_of` and
+    `log_jacobian`), or of ln p_noise(f - argmin) for noise on the output. The density is exact without output
+    noise, clipping and rounding. With any of these it is still a valid score.
     """
     tables = case.tables()
     total = np.zeros(released.shape[1])
@@ -313,7 +314,7 @@ def _node(case: Case, tables: Tables, objective: LocalObjective, streams: Stream
 
 
 def _drive(node: Node, case: Case, runs: int, charge: Charging | None) -> Array:
-    """The broadcasts of one node whose neighbour sends the case's messages."""
+    """The broadcasts of one node, to which the observer sends the case's messages."""
     shape = (1, runs, case.dimension)
     heard = [np.broadcast_to(message, shape) for message in case.heard()]
     broadcasts: list[Array] = []

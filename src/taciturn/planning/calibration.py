@@ -43,8 +43,9 @@ from ..privacy.noise import NOISES
 _ROOM = 1e-6  # the share of the budget that is reserved for rounding the schedules to a few digits
 _CLOSE = 1 + 2e-4  # bisection stops when (upper factor) / (lower factor) has decreased to this ratio
 _COARSE = bounds.ORDERS[::8]  # Renyi orders of the first bisection; the second uses all orders near the best
-_LARGEST = 1e30
-_PASSES, _NEARLY = 12, 1.01  # a factor from 12 iterations counts if its cost is within 1% of the budget
+_LARGEST = 1e30  # a search gives up at this factor; `_narrow` counts it in multiples of its first guess
+_PASSES = 12  # iterations of `_gaussian_factors`
+_NEARLY = 1.01  # a result of `_gaussian_factors` counts if its mu is at most this times the budget's
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def _near(draft: Draft, factor: Array, delta: float) -> Array:
 
 
 def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: float) -> Array | None:
-    """Factors that are `within` the budget, at most `_CLOSE` times the smallest; None if no factor is.
+    """Factors `within` the budget, at most `_CLOSE` times the smallest such factors; None if there are none.
 
     The search assumes that more noise never costs more.
     """

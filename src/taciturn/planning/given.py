@@ -15,10 +15,11 @@ from ..methods.programs.masked_descent import MaskedDescent
 from .masked import plan_masked
 from .request import Plan, PlanRequest
 
-_ROUNDS, _TOL = 100, 1e-7
+_ROUNDS = 100  # the usual number of rounds of a run without privacy
+_TOL = 1e-7  # the tolerance of the solver
 _CHOSEN = "The user chose the method and the number of rounds."
-_WEAK = 0.1  # (rho / N) / (C / rows) of a run without privacy: a tenth of scikit-learn's default
-_PULL = 10.0  # 2 eta V / (rho / N): the run is fast if sites are similar, and still converges if they differ
+_WEAK = 0.1  # without privacy, rho = _WEAK C N / rows: a tenth of scikit-learn's default
+_PULL = 10.0  # without privacy, 2 eta V = _PULL rho / N: fast for similar sites, and converges for others
 
 
 def plan_given(request: PlanRequest) -> Plan:
@@ -33,7 +34,7 @@ def plan_given(request: PlanRequest) -> Plan:
 def plan_unprotected(request: PlanRequest) -> Plan:
     """A plan without privacy: by default M-ADMM with 100 rounds.
 
-    The mean of the sites' models is then near the optimum of all rows together.
+    After these rounds, the mean of the sites' models is near the optimum of all rows together.
     """
     C, sites = request.C or 1.0, request.graph.n
     rho = request.regularization or _WEAK * C * sites / sum(request.samples)
@@ -77,7 +78,7 @@ def _plan(request: PlanRequest, method: Method, C: float, rho: float) -> Plan:
 
 
 def _hold_to_budget(found: Plan, request: PlanRequest) -> None:
-    """Raise if the user's method adds no noise, or costs more than the budget."""
+    """Raise if the user's method adds no noise, ignores the solver's error, or costs too much."""
     certificate, epsilon, delta = found.certificate, min(request.budget.epsilon), request.budget.delta
     if certificate.run.noise == "none":
         raise ParameterError(

@@ -18,9 +18,9 @@ has the excess loss
     v = 1.8 (2 q / (n mu))^2 N / (1 - shares),   q^2 = kappa^2 K,   K = sum l / (l + nu)
 
 where l is the variance of the rows along the eigenvector, b is `_BEND`, and nu is half of the largest
-eigenvalue of the noise of the first moments. There are n units (records or persons) at N sites. The budget is
-mu in Gaussian differential privacy, and the moments get `shares` of mu^2. The norm of a whitened row is at
-most q, and `Strength.kappa` chooses kappa.
+eigenvalue of the noise in the first release of moments. There are n units (records or persons) at N sites.
+The budget of the run is mu-GDP, and the moments spend the part `shares` of mu^2. The norm of a whitened row
+is at most q; `Strength.kappa` sets kappa.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from .request import Plan, PlanRequest
 
 REGULARIZATION = 1e-6  # rho / (C N): descent stops early, so the model needs very little regularisation
 _UNEVEN = 1.8  # T sum t^4 / (sum t^2)^2: how weights t^2 increase the variance of a mean of T gradients
-_BEND = 0.15  # the approximate mean of psi', the derivative of the clipped slope
-_CLEARLY = 0.4  # a forecast may be wrong by a factor of 2.5, so a ratio above this decides nothing
+_BEND = 0.15  # the approximate mean of the derivative of the clipped slope of the loss
+_CLEARLY = 0.4  # the largest ratio of two forecasts that decides: a forecast may be wrong by a factor of 2.5
 _WHITENED = 1e-12  # rho / (C N) in whitened coordinates, where models may have a large norm
 
 
@@ -143,7 +143,7 @@ def _words(certificate: Certificate, whitened: bool, reason: str) -> str:
 def _shown(certificate: Certificate) -> dict[str, str]:
     sites, colluding = certificate.run.sites, certificate.run.colluding
     chosen = sorted({0, colluding or 0, sites // 3, sites - 1})
-    return {f"epsilon if {c} collude": format_cost(certificate.epsilon_against(c)) for c in chosen}
+    return {f"epsilon if {c} sites collude": format_cost(certificate.epsilon_against(c)) for c in chosen}
 
 
 def plan_nobody(request: PlanRequest) -> Plan:
@@ -189,7 +189,7 @@ def penalty_reason(request: PlanRequest) -> str:
 
 
 def forecast_whitened(request: PlanRequest, spectrum: tuple[Array, Array]) -> float:
-    """The forecast excess loss of whitened descent if each site's own noise alone protects its records."""
+    """The forecast excess loss of whitened descent in which each site's own noise protects its records."""
     h, signal = spectrum
     strength, d = _strength(request), request.dimension
     shares = strength.shares(d)

@@ -46,10 +46,11 @@ def plan_penalty(request: PlanRequest) -> Plan:
         whiten, tables = planned_moments(request)
         better = whitened_proxy(rows, tables, request.seed or 0)
         reduced = replace(network, budget=left_budget(request.budget, whiten))
-        if request.whiten is None and not _pays(request, run, (network, rows), (reduced, better)):
-            whiten = None
-        else:
+        forecast = functools.partial(_forecast, request, run)
+        if request.whiten or forecast(reduced, better) < forecast(network, rows):
             proxy, searched, run = better, reduced, _with_moments(run, tables)
+        else:
+            whiten = None
     ranked = search(
         searched,
         run,
@@ -72,8 +73,8 @@ def plan_penalty(request: PlanRequest) -> Plan:
         epsilon, delta = min(network.budget.epsilon), network.budget.delta
         raise ParameterError(
             f"`epsilon` = {format_given(epsilon)} at delta = {format_given(delta)} is out of reach: no "
-            f"penalty and noise protect the {network.samples.min()} rows of the smallest site well enough. "
-            "Raise `epsilon`, or give each site more rows."
+            f"penalty and noise protect the {network.samples.min()} {request.unit}s of the smallest site. "
+            f"Raise `epsilon`, or give each site more {request.unit}s."
         )
     baseline = trials.baseline() if trials and request.baseline is not False else None
     return _plan(request, chosen, proxy.origin, tried, baseline)
@@ -105,18 +106,8 @@ def _forecast(request: PlanRequest, run: RunFacts, network: PlannedNetwork, prox
     return found[0][0] if found else math.inf
 
 
-def _pays(
-    request: PlanRequest,
-    run: RunFacts,
-    raw: tuple[PlannedNetwork, Proxy],
-    better: tuple[PlannedNetwork, Proxy],
-) -> bool:
-    """Whether the forecast excess loss is lower in whitened coordinates."""
-    return _forecast(request, run, *better) < _forecast(request, run, *raw)
-
-
 def _with_moments(run: RunFacts, tables: SumTables) -> RunFacts:
-    """The facts of the same run, if its first rounds release moments of the rows for whitened coordinates."""
+    """The same facts, with first rounds that release moments of the rows (for whitened coordinates)."""
     return replace(
         run,
         rounds=run.rounds + tables.rounds,
@@ -132,6 +123,7 @@ def _plan(
     run, certificate = chosen.run, chosen.certificate
     scale, effort = NOISES[run.noise].parameter, request.effort or "full"
     pure = certificate.pure_epsilon
+    whitened = f"whitened: the first {run.moments} rounds release moments of the rows"
     return Plan(
         method=chosen.method,
         rounds=chosen.shape.rounds + run.moments,
@@ -171,18 +163,13 @@ def _plan(
             "dual step": f"{chosen.dual_step:g}",
             "noise": _starts(chosen.noise),
             "output noise": "none" if chosen.output is None else f"{chosen.output:g}",
-            **({} if chosen.whiten is None else {"coordinates": _coordinates(chosen)}),
-            "chosen": f"effort {effort}: {len(tried)} shapes tried on public rows, {origin}",
+            **({} if chosen.whiten is None else {"coordinates": whitened}),
+            "chosen": f"effort {effort}: {len(tried)} plans compared on public rows, {origin}",
         },
     )
 
 
-def _coordinates(chosen: PlannedRun) -> str:
-    return f"whitened: the first {chosen.run.moments} rounds release moments of the rows"
-
-
 def _starts(schedules: tuple[Geometric, ...]) -> str:
-    """A short text for the schedules of all sites."""
     starts, ratio = [schedule.start for schedule in schedules], schedules[0].ratio
     low, high = min(starts), max(starts)
     each = f"{low:g}" if low == high else f"{low:g} to {high:g}, one per site"
@@ -220,14 +207,13 @@ def _round_numbers(request: PlanRequest, moments: int) -> tuple[int, ...]:
 
 
 def _first_feasible(ranked: Ranked, calibrated: Calibrated) -> tuple[PlannedRun | None, tuple[Trial, ...]]:
-    """(planned run, trials). The run has the first of the `fewest_rounds` for which noise is enough."""
+    """(planned run, trials): the run of the first shape in `fewest_rounds` for which some noise is enough."""
     drawn = (calibrated(shape) for shape in fewest_rounds(ranked, _GOOD))
     chosen = next((planned for planned in drawn if planned is not None), None)
     return chosen, tuple(Trial(shape, score, None, None) for score, shape in ranked)
 
 
 def _network(request: PlanRequest) -> PlannedNetwork:
-    """The request's sites, with their samples, degrees and budgets, as an input of the search."""
     return PlannedNetwork(
         samples=np.array(request.samples, dtype=np.int64),
         degrees=request.graph.degrees,
@@ -259,7 +245,7 @@ def _run_facts(request: PlanRequest) -> RunFacts:
 
 
 def _noises(request: PlanRequest) -> tuple[str, ...]:
-    """The kinds of noise to try; with many features norm noise is never better than Gaussian noise."""
+    """The kinds of noise to try. With many features, norm noise is never better than Gaussian noise."""
     noise, delta = request.noise, request.budget.delta
     if request.unit == "person" and (noise == "norm" or delta == 0):
         raise ParameterError(

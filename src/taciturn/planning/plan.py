@@ -30,7 +30,7 @@ P = ParamSpec("P")
 class Planner(NamedTuple):
     """A planner for one kind of method.
 
-    find : the function that makes the plan. where : a text for errors: when this planner is used.
+    find : the function that makes the plan.   where : when this planner is used, as a text for errors.
     refused : parameters that would have no effect and are therefore refused, each with the reason.
     """
 
@@ -74,7 +74,9 @@ def planner_for(request: PlanRequest) -> Planner:
                 "`method` and `colluding` exclude each other: a MaskedDescent has its own `colluding`."
             )
         return _GIVEN
-    if request.colluding is not None or request.graph.n == 1:  # a single site also uses masked descent
+    if request.graph.n == 1:
+        return _MASKED._replace(where="with one site")
+    if request.colluding is not None:
         return _MASKED
     return _NOBODY if request.choose else _PENALTY
 
@@ -176,9 +178,11 @@ def plan(
     dimension : d, the number of features, including an intercept.
     colluding : None trusts no other site: the plan is penalty perturbation, whose guarantee holds whatever
         the other sites do. A number c assumes that at most c of the other sites collude: the plan is masked
-        descent, which is about as accurate as if one trusted party held all rows.
+        descent, which is about as accurate as if one trusted party held all rows. The plan for
+        a single site is masked descent too.
     C, regularization : the weight of the loss, and the weight rho of the regulariser. Only the ratios of C,
         rho and the penalty matter, so "auto" takes C = 1 and a very small rho.
+    loss : the loss of the model; `Logistic()` by default.
     noise : "gaussian", "norm", or "best": the kind with the better forecast.
     rounds, max_rounds : the exact number of rounds, or the largest allowed number; give at most one of them.
     effort : "quick" uses a closed-form forecast; "full", the default, also runs the best shapes on the proxy.
@@ -203,8 +207,8 @@ def plan(
     Returns
     -------
     Plan
-        `method`, `rounds`, `C`, `regularization` and `tol` are arguments for `simulate`; `certificate`,
-        `price`, `tried` and `to_dict()` describe the plan.
+        `method`, `rounds`, `C`, `regularization` and `tol` are arguments for `simulate` and `Problem`;
+        `certificate`, `price`, `tried` and `to_dict()` describe the plan.
 
     Examples
     --------
@@ -215,8 +219,11 @@ def plan(
     >>> 0.99 < found.certificate.epsilon <= 1.0
     True
     """
-    listed = isinstance(graph, str) and isinstance(samples, Sequence | np.ndarray)
-    graph = Graph.of(graph, len(samples) if listed else None)  # type: ignore[arg-type]
+    if isinstance(graph, str) and not isinstance(samples, Sequence | np.ndarray):
+        raise ParameterError(
+            f"`samples` must have one entry per site for `graph` = {graph!r}; got {samples!r}."
+        )
+    graph = Graph.of(graph, len(samples) if isinstance(graph, str) else None)  # type: ignore[arg-type]
     sizes = _sizes(samples, graph.n)
     delta = checks.usual_delta(delta, sum(sizes), insisted=large_delta)
     return find_plan(

@@ -1,8 +1,8 @@
 """PlannedRun: all numbers of a planned run of penalty perturbation, and its certificate before the run.
 
 Penalty perturbation is the paper's method: ADMM in which each site adds noise to its penalty term. A shape
-(`RunShape`) has the choices of a plan except the size of the noise. `calibrated_run` adds the smallest noise
-for which the privacy cost is within the budget.
+(`RunShape`) is a plan without the size of its noise. `calibrated_run` adds the smallest noise for which the
+privacy cost is within the budget.
 """
 
 from __future__ import annotations

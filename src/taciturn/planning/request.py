@@ -1,7 +1,7 @@
 """PlanRequest and Plan: the input and the output of a planner, for every method.
 
-A planner for penalty perturbation (the paper's method) compares shapes, which are the choices of a plan
-except the size of the noise. It compares them on the proxy: public rows in place of the private rows.
+The planner of penalty perturbation (the paper's method) compares shapes: a shape is a plan without the size
+of its noise. It compares them on the proxy: public rows in place of the private rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .calibration import EpsilonBudget
 from .shapes import RunShape
 
 _DELTA = 1e-5  # the delta of the certificate if the requested delta is 0
-_LEAST, _MOST = 1e-20, 1e100  # the planner's numbers neither overflow nor underflow in this range of epsilon
+_LEAST, _MOST = 1e-20, 1e100  # the range of epsilon in which the planner's numbers do not over- or underflow
 PENALTY = "penalty"
 """The only method that a request may give by name."""
 _DEFAULTS = {"noise": "'best'", "C": "'auto'", "regularization": "'auto'"}
@@ -41,17 +41,19 @@ _DEFAULTS = {"noise": "'best'", "C": "'auto'", "regularization": "'auto'"}
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """The public numbers of a run and the requirements on its plan. For None, the planner chooses the value.
+    """The public numbers of a run and the requirements on its plan. The planner chooses
+    each setting that is None, unless the method does not need it.
 
     constant : the public value of the last column if it is the same in every row (an intercept), else None.
     known_mu : use only noise with a known mu (the measure of Gaussian differential privacy), because the run
         is charged to a budget that adds up the squares of mu.
     choose : matters only without `colluding`. True chooses the method with the better forecast, False takes
         the paper's method (penalty perturbation).
-    whiten : whether the run first learns better (whitened) coordinates from moments of the rows. With None it
-        does so if this is expected to help; the paper's method does so only with `choose`.
+    whiten : whether the run first learns better (whitened) coordinates from moments of the rows. None: the
+        run does so if this is expected to help. The paper's method does so only if also `choose` is True and
+        `effort` is "full".
     additive : the model must be a sum of functions of single columns. The paper's method on whitened rows
-        gives no such model, because it scales down long rows.
+        gives no such model, because it shortens long rows.
     """
 
     budget: EpsilonBudget
@@ -94,8 +96,8 @@ class PlanRequest:
         checks.choice("unit", self.unit, UNITS)
         if not (self.whiten is None or isinstance(self.whiten, bool)):
             raise ParameterError(f"`whiten` must be True, False or None; got {self.whiten!r}.")
-        if isinstance(self.method, str):
-            checks.choice("method", self.method, (PENALTY,))
+        if isinstance(self.method, str) and self.method != PENALTY:
+            raise ParameterError(f"`method` must be {PENALTY!r} or a method object; got {self.method!r}.")
         changes: dict[str, Any] = {"outputs": checks.whole("outputs", self.outputs, least=1)}
         changes["dimension"] = checks.whole("dimension", self.dimension, least=1)
         for name, least in {"rounds": 1, "max_rounds": 1, "colluding": 0, "seed": 0}.items():
@@ -167,9 +169,9 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class Trial:
-    """A shape, its forecast excess loss (`predicted`), and its loss and accuracy in a trial run on the proxy.
+    """A shape, its forecast excess loss (`predicted`), and its loss and quality in a trial run on the proxy.
 
-    None stands for a number that was not computed.
+    The quality is the accuracy, or the mean absolute error. A number that was not computed is None.
     """
 
     shape: RunShape
@@ -183,7 +185,7 @@ class Price:
     """The site that needs the most noise, and what would lower that noise.
 
     share : this site's share of the noise variance in the released average.
-    edge : the site's epsilon in the same run if the site had one more link; None if it has all links.
+    edge : the site's epsilon in the same run if it had one more link; None if it is linked to all sites.
     rows : the site's epsilon in the same run if the site had twice as many rows.
     noise : the factor by which the site's noise could change, within the same budget, if the site had twice
         as many rows.
@@ -201,23 +203,24 @@ class Price:
     counted: str = "rows"
 
     def sentence(self) -> str:
-        """A text about the site and its price."""
+        """The price in words."""
         link = (
             "The site is linked to every other site already."
             if self.edge is None
             else f"With one more link, its epsilon would be {format_cost(self.edge)}."
         )
         return (
-            f"Site {self.site} ({self.samples:,} {self.counted}, degree {self.degree}) sets the price of "
-            f"the run: epsilon {format_cost(self.epsilon)}. It adds {self.share:.0%} of the noise in the "
-            f"average. {link} With twice the {self.counted}, its epsilon would be {format_cost(self.rows)}, "
-            f"or its noise could be {self.noise:.2g} times as large at the same epsilon."
+            f"Site {self.site} ({self.samples:,} {self.counted}, degree {self.degree}) needs the most "
+            f"noise: its epsilon is {format_cost(self.epsilon)}, and it adds {self.share:.0%} of the noise "
+            f"variance in the released average. {link} With twice the {self.counted}, its epsilon "
+            f"would be {format_cost(self.rows)}, or its noise could be {self.noise:.2g} times as large at "
+            "the same epsilon."
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """A plan of a run within a budget. Making the plan runs nothing and spends nothing.
+    """A plan of a run within a budget. The planner reads no private rows and spends nothing.
 
     method, rounds, C, regularization : arguments for `simulate`, `train` and `Problem`.
     tol : the solver's tolerance that the certificate assumes; None for a method without a solver.
@@ -262,6 +265,11 @@ class Plan:
     def delta(self) -> float:
         return self.budget.delta
 
+    @property
+    def _cost(self) -> float:
+        """The certified epsilon at the requested delta."""
+        return self.certificate.epsilon if self.delta > 0 else self.certificate.pure_epsilon
+
     @cached_property
     def price(self) -> Price | None:
         """The site that needs the most noise, and what would lower it; None if all add the same noise."""
@@ -280,7 +288,7 @@ class Plan:
             **self.details,
             **({} if price is None else {"price": asdict(price) | {"sentence": price.sentence()}}),
             "budget": {"epsilon": one_or_all(self.epsilon), "delta": self.delta},
-            "epsilon": self.certificate.epsilon if self.delta > 0 else self.certificate.pure_epsilon,
+            "epsilon": self._cost,
             "delta": self.delta,
             "unit": run.unit,
             "method": run.method,
@@ -296,9 +304,8 @@ class Plan:
 
     def facts(self) -> dict[str, str]:
         """The plan as names and values for display."""
-        epsilon = self.certificate.epsilon if self.delta > 0 else self.certificate.pure_epsilon
         return {
-            "epsilon": f"{format_cost(epsilon)} at delta = {format_delta(self.delta)}",
+            "epsilon": f"{format_cost(self._cost)} at delta = {format_delta(self.delta)}",
             "sites": f"{self.certificate.run.sites}",
             "method": f"{self.certificate.run.method}, {self.certificate.run.noise} noise",
             "rounds": f"{self.rounds}",
@@ -310,11 +317,13 @@ class Plan:
         told = ", ".join(f"{name}={value}" for name, value in self.for_estimator.items())
         return (
             f"Plan({type(self.method).__name__}, rounds={self.rounds}, {told + ', ' if told else ''}"
-            f"epsilon={format_cost(self.certificate.epsilon)}, delta={format_delta(self.delta)})"
+            f"epsilon={format_cost(self._cost)}, delta={format_delta(self.delta)})"
         )
 
     def _repr_html_(self) -> str:
-        return facts_table("Plan: nothing was run, nothing is spent", self.facts(), self.sentence())
+        return facts_table(
+            "Plan: no private row was read, and nothing is spent", self.facts(), self.sentence()
+        )
 
 
 def unless_auto(value: Any) -> Any:

@@ -1,18 +1,18 @@
 """Search for the shape with the smallest forecast excess loss, for every number of rounds.
 
-A shape (`RunShape`) has the choices of a plan except the size of its noise: the number of rounds, the pull
-(the penalty), its growth, and the tilt of the noise over the rounds. The forecast is a closed form for the
-excess loss of the released average. Take an eigenvector of the Hessian with eigenvalue h, divide everything
-by C, and let kappa = 2 eta V, where eta is the penalty and V the number of neighbours. If a site received the
-mean of the network, its component f(t) along the eigenvector in round t would satisfy
+A shape (`RunShape`) is a plan without the size of its noise: the number of rounds, the pull (kappa in round
+1, see below), the growth of the penalty, and the tilt of the noise over the rounds. The forecast is a closed
+form for the excess loss of the released average. Take an eigenvector of the Hessian with eigenvalue h, divide
+everything by C, and let kappa = 2 eta V, where eta is the penalty and V the number of neighbours. If a site
+received the mean of the network, the component of its model along the eigenvector, f(t), would satisfy
 
     (h + rho/N + kappa) f(t) = h f* + kappa (f(t-1) + mean(t-1)) / 2 - noise(t)
 
 where f* is the component of the optimum. The dual variables are left out: they cancel in the sum over the
 network. This equation is linear, so the bias and variance of the average follow from the eigenvalues. If all
-sites are alike, their mean follows a noisy proximal point method, for which few rounds are enough. T rounds
-at T kappa have the same effect on directions of small h as one round at kappa, with the same noise. The T
-rounds pay less for the Jacobian (see `calibration`), because its privacy cost decreases as kappa grows.
+sites are alike, their mean follows a noisy proximal point method, for which few rounds are enough. Where h is
+small, T rounds at T kappa have the same bias and variance as one round at kappa. But the T rounds pay less
+for the Jacobian (see `calibration`), because its privacy cost decreases as kappa grows.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from .shapes import Groups, PlannedNetwork, RunShape
 
 Ranked = list[tuple[float, RunShape]]
 
-ROUNDS = (1, 2, 3, 4, 5, 6, 8, 12)
-_GROWTHS = (1.0, 1.3)
-_TILTS = (0.7, 0.85, 1.0)
-_PULLS = 16
+ROUNDS = (1, 2, 3, 4, 5, 6, 8, 12)  # the numbers of rounds that are tried
+_GROWTHS = (1.0, 1.3)  # the growths in the grid
+_TILTS = (0.7, 0.85, 1.0)  # the tilts in the grid
+_PULLS = 16  # the number of pulls in the grid
 
 
 def search(
@@ -84,7 +84,7 @@ def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
 def _grid(network: PlannedNetwork, run: RunFacts, shape: RunShape) -> list[RunShape]:
     """A coarse grid of shapes with the rounds and noise of `shape`.
 
-    At the smallest pull, the bend of a sample (its effect on the Jacobian) is about 2.
+    The smallest pull is such that the effect of a sample on the Jacobian (`bounds.bend`) is about 2.
     """
     lightest = float(np.min(network.pulls(shape) * network.samples))
     low = max(run.loss.curvature_bound, 1e-3) / lightest / 2
@@ -125,7 +125,7 @@ def _neighbours(shape: RunShape, step: float) -> list[RunShape]:
 def forecast(
     network: PlannedNetwork, run: RunFacts, shapes: Sequence[RunShape], spectrum: tuple[Array, Array]
 ) -> Array:
-    """The forecast excess loss of each shape (all of equal rounds); inf if no amount of noise is enough."""
+    """The forecast excess loss of each shape (all with equal rounds and noise); inf if no noise is enough."""
     groups = network.groups
     growth = np.stack([shape.growth ** np.arange(shape.rounds) for shape in shapes])[:, None, :]
     start = np.stack([network.pulls(shape)[groups.site] for shape in shapes])

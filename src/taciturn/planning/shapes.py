@@ -1,7 +1,8 @@
-"""RunShape: the choices of a plan except the size of its noise; PlannedNetwork: the inputs of a plan.
+"""RunShape: a plan without the size of its noise; PlannedNetwork: the inputs of a plan.
 
 The symbols are those of the paper: site i has B_i samples, V_i neighbours and the penalty eta_i(t) in round
-t; C and rho are the weights of the loss and the regulariser.
+t; C and rho are the weights of the loss and the regulariser. kappa_i(t) = 2 eta_i(t) V_i / C says how
+strongly site i is pulled to its neighbours.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from numpy.typing import NDArray
 from ..core.types import Array
 from .calibration import EpsilonBudget
 
-_SPARE = 0.02  # a rho that the planner chooses is this part of N C times the smallest kappa(1)
-_GROUPS = 5
+_SPARE = 0.02  # by default, rho = _SPARE N C kappa, with the smallest kappa_i(1) of the N sites
+_GROUPS = 5  # the most groups of sites in a forecast
 
 
 @dataclass(frozen=True)
 class RunShape:
-    """The choices of a plan of penalty perturbation, except the size of its noise.
+    """A plan of penalty perturbation without the size of its noise.
 
-    pull : the mean over the sites of kappa(1) = 2 eta(1) V / C, which pulls a site's model to its neighbours.
+    pull : the mean of kappa_i(1) over the sites.
     growth : the penalty grows by this factor each round: eta(t) = eta(1) growth^(t-1).
     tilt : the noise inside the penalty term is multiplied by this factor each round.
     balanced : True if eta_i V_i B_i is the same at every site; False if eta_i is the same at every site.
@@ -72,7 +73,7 @@ class PlannedNetwork:
 
     @cached_property
     def weights(self) -> Array:
-        """The sites' weights in the released average: equal, or proportional to B_i if B_i varies much."""
+        """The sites' weights in the released average: equal, or proportional to B_i if these vary much."""
         uneven = self.samples.max() > 2 * self.samples.min()
         return self.samples / self.samples.sum() if uneven else np.full(self.n, 1 / self.n)
 
@@ -86,7 +87,7 @@ class PlannedNetwork:
         return self.C * self.pulls(shape) / (2 * self.degrees)
 
     def regularization(self, shape: RunShape) -> float:
-        """rho as given; otherwise a rho that is negligible compared with the penalty."""
+        """The given rho; if there is none, a rho that is negligible compared with the penalty."""
         return self.n * self.C * _SPARE * float(self.pulls(shape).min()) if self.rho is None else self.rho
 
     @cached_property

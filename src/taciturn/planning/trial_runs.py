@@ -1,8 +1,8 @@
 """TrialRuns: simulate planned runs on public rows, and score the average model that each would release.
 
-A shape (`RunShape`) has the choices of a plan except the size of the noise. A `PlannedRun` is a shape with
-each site's penalty and noise. Proxy rows are public rows in place of the private rows; some of them are held
-out for the score.
+A shape (`RunShape`) is a plan without the size of its noise. A `PlannedRun` is a shape with each site's
+penalty and noise. Proxy rows are public rows in place of the private rows; some of them are held out for the
+score.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .shapes import PlannedNetwork, RunShape
 Calibrated = Callable[[RunShape], PlannedRun | None]
 """A function from a shape to its run with the smallest sufficient noise; None if no noise is enough."""
 
-_REPEATS = 4
+_REPEATS = 4  # runs of each shape, with independent noise
 _WEAK = 1e-3  # rho / N (regularization / number of sites) of the model without privacy in `baseline`
 _NEAR = 1.002  # prefer fewer rounds if their loss is at most this times the best loss
 _WORTH = 1.6  # run a shape if its predicted excess loss is at most this times the best prediction
@@ -43,7 +43,7 @@ class TrialRuns:
         deal = [np.arange(end - count, end) % (rows - held) for count, end in zip(counts, ends, strict=True)]
         self._sites = [(proxy.X[at], proxy.y[at]) for at in deal]
         size = max(self._graph.n / 50, proxy.X.shape[1] / 500)
-        self._limit = 8 if size <= 1 else 4 if size <= 6 else 2
+        self._limit = 8 if size <= 1 else 4 if size <= 6 else 2  # the number of forecast shapes to run
         self._held = LocalObjective(
             proxy.X[rows - held :], proxy.y[rows - held :], loss=loss, C=1.0, regularization=1.0, sites=1
         )

@@ -27,7 +27,7 @@ _GRID = 2.0**-30  # moments are rounded to this grid, which is far finer than th
 
 
 def whole_strength(request: PlanRequest) -> Strength:
-    """The ratio of signal to noise of a run in which sites trust no other site."""
+    """The signal strength of the whole run, in which sites trust no other site."""
     mu = float(gaussian_mu(min(request.budget.epsilon), request.budget.delta))
     return Strength(sum(request.samples), mu, float(request.graph.n))
 
@@ -41,7 +41,7 @@ def raw_reason(request: PlanRequest) -> str:
     if request.data_norm not in (None, 1.0):
         return "rows must have norm at most 1"
     if request.additive:
-        return "an additive model must be a sum of its curves"
+        return "whitening shortens long rows, so the model would not be additive"
     if request.graph.n < 2:
         return "there is one site"
     if (request.rounds or request.max_rounds or ROUNDS + 1) <= ROUNDS:
@@ -52,8 +52,8 @@ def raw_reason(request: PlanRequest) -> str:
 def may_whiten(request: PlanRequest) -> bool:
     """Whether the plan may use whitened coordinates; raises if they are requested but impossible.
 
-    By default a plan uses them only with effort "full": on whitened rows the closed-form forecast often
-    prefers a poor shape.
+    By default a plan uses them only if `choose` is True and effort is "full": on whitened rows the
+    closed-form forecast often prefers a poor shape.
     """
     reason = raw_reason(request)
     if request.whiten and reason:

@@ -25,8 +25,8 @@ WORSE = "worse than a constant prediction"
 class PrivateAnswer(ABC):
     """The answer to one question. It is computed from released totals alone, so it costs no extra privacy.
 
-    stated : the certificate, which states the privacy cost of the job. It is None if this answer is only a
-        part of another answer, such as the score of one group.
+    stated : the certificate. It states the privacy cost of the job, that is, of all questions that were asked
+        together. None if this answer is only a part of another answer, such as the score of one group.
     """
 
     stated: Certificate | None = None

@@ -23,7 +23,7 @@ from ..core.types import Array
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its confidence interval, which includes noise, sampling error and any binning error."""
+    """A number and its confidence interval, which includes the noise and the sampling error."""
 
     value: float
     low: float
@@ -125,8 +125,8 @@ class Spread:
     def _proportion(self, value: float, gradient: Array, units: float) -> Estimate:
         """The estimate of a proportion of `units` units.
 
-        Its sampling variance is computed as if there were two more units of each kind (Agresti and Coull).
-        Without these units, a proportion of 0 or 1 would have no sampling error.
+        Its sampling variance is computed as if two more units were inside the proportion, and two more
+        outside (Agresti and Coull). Without them, a proportion of 0 or 1 would have no sampling error.
         """
         inside = min(max(value, 0.0), 1.0)
         middle = min(max((value * units + 2) / (units + 4), 0.0), 1.0)

@@ -1,7 +1,7 @@
 """Charts of private estimates: histograms and curves, with the confidence interval of each value.
 
-Histograms are written directly as SVG, because matplotlib would need more time for fifty charts than the
-estimates themselves. Curves are drawn by matplotlib, which is loaded only for them.
+Histograms are written directly as SVG, because matplotlib would need more time to draw fifty charts than it
+takes to compute the estimates. Curves are drawn by matplotlib, which is loaded only for them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .estimates import Estimate
 _INKS = ("#2f7d77", "#b5542a", "#4a5fa5", "#8a6d1d", "#7a3b73", "#3d3d3d")
 _MARKED = 40  # a curve with more points than this is drawn without markers
 _DASHES = ("-", "--", ":")  # further curves use the same colours with the next line style
-_ACROSS, _WIDE, _HIGH = 4, 280, 220  # a picture has 4 charts in a row, each 280 by 220 pixels
+_ACROSS, _WIDE, _HIGH = 4, 280, 220  # a picture has up to 4 charts in a row, each 280 by 220 pixels
 
 
 @dataclass(frozen=True, eq=False)

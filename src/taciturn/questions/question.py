@@ -63,7 +63,7 @@ class PublicTable:
         if wrong:
             raise ParameterError(f"`{key}` must name columns of the schema; got {wrong[0]!r}.")
         if len(set(names or ())) < len(names or ()):
-            raise ParameterError(f"`{key}` must name each column once.")
+            raise ParameterError(f"`{key}` must name each column once; got {list(names or ())}.")
         return tuple(known[name] for name in (known if names is None else names))
 
 
@@ -82,7 +82,7 @@ class SiteTable:
     array: Array | None = None
 
     def parsed(self, fields: Sequence[Field]) -> dict[str, Array]:
-        """The cells of these columns as numbers. An unreadable cell is NaN; in a category it is -1."""
+        """The cells of these columns as numbers. A missing or unreadable cell is NaN (in a category, < 0)."""
         plain = [replace(one, fill=None) if isinstance(one, Number) else one for one in fields]
         return dict(parse(Schema(tuple(plain)), self.columns)) if plain else {}
 
@@ -111,7 +111,7 @@ class Spending(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """The noisy totals over all sites that were released for one question (`values`), and public facts.
+    """The noisy totals (`values`) that the sites released for one question, and public facts about them.
 
     program : the part of the method that chose the sums. It uses public numbers only.
     sums : the length, the bound and the noise of each sum.
@@ -156,7 +156,7 @@ class Question(Facts):
 
     @abstractmethod
     def rows(self, public: PublicTable, table: SiteTable) -> Any:
-        """The rows as the input of the method. No other function of a question sees rows."""
+        """The rows as the input of the method. Only this function, and what it calls, sees rows."""
 
     @abstractmethod
     def answer(self, public: PublicTable, totals: Totals) -> PrivateAnswer:

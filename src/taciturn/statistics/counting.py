@@ -55,7 +55,7 @@ class AskOptions(TypedDict, total=False):
 class CountWishes:
     """The checked arguments of a private statistic: budget, sites, persons, ledger, seed and engine.
 
-    marks : short warnings that the certificate repeats.
+    marks : short warnings for the certificate.
     """
 
     epsilon: float
@@ -85,13 +85,13 @@ class CountWishes:
             checks.choice("engine", self.engine, ("local", "ray"))
         if self.engine != "local" and self.random_state is None:
             raise ParameterError(
-                "`engine` must be 'local' without a `random_state`: after the loss of a worker, a cluster "
-                "would have to draw the worker's secret noise again."
+                "without `random_state`, `engine` must be 'local': a cluster that loses a worker would draw "
+                "the worker's secret noise a second time, and two draws reveal more than one."
             )
 
 
 def spell_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: the signature of the function lists every keyword of `AskOptions` instead of `**options`."""
+    """A decorator: the function's signature lists every keyword of `AskOptions` in place of `**options`."""
     own = inspect.signature(function)
     named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
     shared = [

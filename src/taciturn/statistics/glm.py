@@ -47,9 +47,10 @@ class PrivateGLM(ChargedEstimator):
     """A private regression: estimates, standard errors, intervals and p-values in the user's units.
 
     Standard errors include the sampling error and the privacy noise; the summary also shows both separately.
-    If the budget is too small for valid intervals, the fit raises an error that says what would be enough.
-    A fit moves values outside of their public range to the nearer end of the range. Before a fit, the owner
-    of the rows can count such values with `taciturn.check(table, schema)`, which spends nothing.
+    If the budget is too small for valid intervals, the fit raises an error that says what would be enough. If
+    only the noisy sums show this, the budget has been spent by then. A fit moves values outside of their
+    public range to the nearer end of the range. Before a fit, the owner of the rows can count such values
+    with `taciturn.check(table, schema)`, which spends nothing.
 
     Parameters
     ----------
@@ -160,11 +161,9 @@ class PrivateGLM(ChargedEstimator):
         given = None if spreads is None else [checks.positive("spreads", spread) for spread in spreads]
         if given is not None and len(given) != len(design.names):
             raise ParameterError(f"`spreads` must contain {len(design.names)} numbers; got {len(given)}.")
-        low, high = np.array(design.bounds).T
-        found, correlation = np.array((high - low) / 4 if given is None else given), np.eye(len(low))
+        found, correlation = np.array(given or design.middles[1] / 2), np.eye(len(design.names))
         if formula is not None:
             found, correlation = formula.expected(given)
-        expected = tuple(found.tolist())
         factors = tuple(np.sqrt(np.diag(np.linalg.inv(correlation))).tolist())
         usual = (design.outcome[1] - design.outcome[0]) / 4
         stated = {"gaussian": residual is not None, "hazard": exposure != 1.0}
@@ -174,7 +173,7 @@ class PrivateGLM(ChargedEstimator):
         mean = checks.positive("rate", rate) if self.family == "poisson" else checks.probability("rate", rate)
         size = usual if residual is None else checks.positive("residual", residual)
         facts = RegressionFacts(
-            design.names, expected, factors, mean, size, checks.positive("exposure", exposure)
+            design.names, tuple(found.tolist()), factors, mean, size, checks.positive("exposure", exposure)
         )
         require_possible(design.program, units, self.epsilon, self.delta, self.sites, self.colluding)
         power = strength(self.epsilon, self.delta, self.sites, self.colluding)
@@ -249,7 +248,7 @@ class PrivateGLM(ChargedEstimator):
             outcome = next(((float(low), float(high)) for low, high in ranges), None)
         except (TypeError, ValueError):
             raise ParameterError(
-                "`bounds` must contain two numbers (low, high) for every column, and so must `outcome`."
+                "`bounds` must contain two numbers (low, high) for every column, and `outcome` two numbers."
             ) from None
         if len(bounds) == columns + 1 and outcome is None:
             outcome = bounds.pop()
@@ -371,7 +370,7 @@ def _matrix(X: Any, y: Any, family: str) -> Array:
     if not np.isfinite(rows).all() or not np.isfinite(target).all():
         raise DataError("`X` and `y` must be finite; for missing values use `PrivateGLM.from_formula`.")
     if family == "binomial" and not np.isin(target, (0.0, 1.0)).all():
-        raise DataError("`y` must contain 0 and 1 for the family binomial.")
+        raise DataError("`y` must contain only 0 and 1 for the family binomial.")
     if family == "hazard" and not np.isin(target[:, 1], (0.0, 1.0)).all():
-        raise DataError("`y` must contain 0 and 1 in its second column, the event, for the family hazard.")
+        raise DataError("`y` must contain only 0 and 1 in its second column, the event, for a hazard.")
     return np.column_stack([rows, target])

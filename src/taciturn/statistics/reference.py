@@ -13,16 +13,18 @@ from ..methods.programs.glm.regression import CLOGLOG
 from ..questions.glm.regression_answer import Coefficients, PrivateRegression
 from ..questions.glm.regression_question import Design
 
-_STEPS, _CLOSE = 100, 1e-12
+_STEPS = 100  # the largest number of Newton steps
+_CLOSE = 1e-12  # the relative size of a step at which Newton's method ends
 
 
 def fit_without_noise(
     design: Design, X: Array, outcome: Array, person: NDArray[Any] | None = None
 ) -> PrivateRegression:
-    """Fit by Newton's method (Fisher scoring for cloglog), without weights or noise. This protects nothing.
+    """Fit by Newton's method (Fisher scoring for cloglog). No noise protects the result.
 
-    Rows with a missing value are left out, and values outside of their public range are clipped to it. With
-    `person`, the standard errors are cluster-robust (sandwich): rows of one person may depend on each other.
+    Rows with a missing value are left out. All other rows have equal weights, and values outside of their
+    public range are clipped to it. With `person`, the standard errors are cluster-robust (sandwich): rows of
+    one person may depend on each other.
     """
     whole = np.isfinite(X).all(axis=1) & np.isfinite(outcome).reshape(len(X), -1).all(axis=1)
     rows = design.scaled(X[whole], outcome[whole])
@@ -43,7 +45,7 @@ def fit_without_noise(
             move = np.linalg.solve(H, Z.T @ psi)
         except np.linalg.LinAlgError:
             raise DataError(
-                "`X` must have independent columns, and must not predict `y` perfectly."
+                "`X` must have linearly independent columns, and must not predict `y` perfectly."
             ) from None
         f += move
         if float(np.max(np.abs(move))) <= _CLOSE * (1.0 + float(np.max(np.abs(f)))):
@@ -58,8 +60,7 @@ def fit_without_noise(
         scores = np.zeros((int(numbers.max()) + 1, d))
         np.add.at(scores, numbers, Z * psi[:, None])
         inner = np.linalg.inv(H) @ (scores.T @ scores) @ np.linalg.inv(H)
-    covariance = A @ inner @ A.T
-    found = Coefficients(A @ f + shift, covariance, np.zeros((d, d)), p)
+    found = Coefficients(A @ f + shift, A @ inner @ A.T, np.zeros((d, d)))
     return PrivateRegression(
         family=design.family,
         names=design.names,

@@ -39,7 +39,10 @@ def strength(epsilon: float, delta: float, sites: int, colluding: int | None) ->
 
 
 def hessian_noise(program: Regression, units: int, power: float) -> float:
-    """(largest eigenvalue of the Hessian's noise) / (largest possible eigenvalue of the Hessian)."""
+    """(largest eigenvalue of the Hessian's noise) / (largest possible eigenvalue of the Hessian).
+
+    power : the `strength` of the budget.
+    """
     d = program.dimension
     std = math.sqrt(2.0) * program.clip**2 * d / (units * power * math.sqrt(HESSIAN_SHARE))
     return math.sqrt(2.0 * d) * std
@@ -53,26 +56,26 @@ def require_possible(
     power = strength(epsilon, checks.probability("delta", delta), sites, colluding)
     short = hessian_noise(program, units, power) / _HOPELESS
     if short > 1.0:
-        d = program.dimension
+        d, of = program.dimension, "persons" if program.persons else "records"
         columns = math.floor(d * short ** (-2.0 / 3.0)) - 1
         fewer = f", or at most {columns} column{'s' * (columns > 1)}" if columns >= 1 else ""
         raise ParameterError(
-            f"`epsilon` = {format_cost(epsilon)} is too small for {units:,} records and {d} coefficients. "
-            f"Nothing was spent. {enough(short, units, epsilon, delta)[:-1]}{fewer}."
+            f"`epsilon` = {format_cost(epsilon)} is too small for {units:,} {of} and {d} coefficients. "
+            f"Nothing was spent. {enough(short, units, epsilon, delta, of)[:-1]}{fewer}."
         )
 
 
-def enough(short: float, units: int, epsilon: float, delta: float) -> str:
-    """A sentence that states the epsilon, or the number of records, that would be enough.
+def enough(short: float, units: int, epsilon: float, delta: float, of: str) -> str:
+    """A sentence that states the epsilon, or the number of units, that would be enough.
 
-    short : the factor by which mu, or the number of records, must grow; if it is not finite, 4 is used.
+    short : the factor by which mu, or the number of units, must grow; if it is not finite, 4 is used.
+    of : "records" or "persons".
     """
-    if not math.isfinite(short):
-        short = 4.0
+    short = short if math.isfinite(short) else 4.0
     mu = float(gaussian_mu(epsilon, delta)) * short
     return (
         f"About epsilon = {format_cost(float(gaussian_epsilon(mu, delta)))} or {math.ceil(units * short):,} "
-        "records would be enough."
+        f"{of} would be enough."
     )
 
 
@@ -81,11 +84,12 @@ def explain_refusal(found: PrivateRegression, units: int, epsilon: float, delta:
     if found.shortfall == 0.0:
         return f"`y` and `X` must fit the family {found.family}: {found.reason}. The budget has been spent."
     fewer = " Fewer, longer periods help too." if found.periods else ""
+    remedy = enough(found.shortfall, units, epsilon, delta, found.of)
     return (
         f"`epsilon` = {format_cost(epsilon)} is too small for valid intervals, and it has been spent: "
-        f"{found.reason}. {enough(found.shortfall, units, epsilon, delta)} The least certain column is "
-        f"{found.weakest!r}: narrow its range, or drop it if it is nearly constant or follows from other "
-        f"columns.{fewer}"
+        f"{found.reason}. {remedy} The least certain column is "
+        f"{found.weakest!r}: narrow its range, or drop it if it is nearly constant or determined by "
+        f"other columns.{fewer}"
     )
 
 
@@ -167,6 +171,7 @@ def plan_regression(
     program: Regression, facts: RegressionFacts, units: int, epsilon: float, delta: float, power: float
 ) -> RegressionPlan:
     """The expected standard errors; `power` is the `strength` at this epsilon."""
+    # weight: the Fisher information of a row; reach: the bound to which a row's residual is clipped
     weight = {"gaussian": 1.0, "poisson": facts.rate}.get(program.family, facts.rate * (1 - facts.rate))
     reach = {
         "gaussian": GAUSSIAN_CUT * facts.residual,

@@ -1,7 +1,7 @@
-"""run_program and check_purity: run a user's program on rows in this process; test its `private` function.
+"""run_program runs a user's program on rows in this process; check_purity tests a program's `private`.
 
 A program (`taciturn.Program`) asks for several sums over the rows of all sites, one after the other, and sees
-only the noisy totals.
+only the noisy totals. An expression, or the Python function `private`, computes what one row adds to a sum.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def run_program(
 def check_purity(
     program: Program, X: Any, *, length: int, parameters: Mapping[str, Any] | None = None, seed: int = 0
 ) -> list[str]:
-    """The faults of a program's `private` function: its result for a row must not depend on other rows.
+    """Test that the result of a program's function `private` for a row does not depend on other rows.
 
-    The privacy guarantee is void if there is a fault. An empty list means that no fault was found. The check
-    finds mistakes only: malicious code can pass the check. Use made-up rows, before you install the program
-    where the real rows are.
+    Returns the faults that were found. The privacy guarantee is void if there is a fault. The check finds
+    mistakes only: malicious code can pass it. Use made-up rows, before you install the program where the
+    real rows are.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
         try:
             found[k] = _ask(clf, _row(X, k), classes)
         except Exception as error:
-            failed = error  # the scores stay NaN, because whether a model fails may depend on the private row
+            failed = error  # the scores stay NaN: raising could reveal facts about the private row
     if failed is not None and np.isnan(found).all():
         raise ParameterError(
             f"`clf` fails for every row, with {type(failed).__name__}; no noise was drawn and nothing was "

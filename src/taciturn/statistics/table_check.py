@@ -1,8 +1,8 @@
 """check: show the owner of a table how well the table fits a schema. It spends no budget and writes no file.
 
 The result is computed from the rows without noise, so only the owner of the rows may see it. For each column
-it counts four kinds of cells: cells that fit the schema; cells outside of the public range, which a fit moves
-to the end of the range; cells that cannot be read or have an undeclared category; and missing cells.
+`check` counts cells that fit the schema; cells outside of the public range, which a fit moves to the end of
+the range; cells that cannot be read or have an undeclared category; and missing cells.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from ..objective.rows import FARTHEST
 from ..privacy.certificate.summary import count
 
 OWNER_ONLY = "for the owner of these rows only: the counts have no noise, so never share them"
-_CELLS, _CLASSES = 12, 12
+_CELLS = 12  # the number of bars of a histogram
+_CLASSES = 12  # if a label has more values than this, it may be a number
 _NARROW = 0.05  # warn if 90% of the cells lie within this share of the range: then the column hardly varies
 
 
@@ -265,13 +266,13 @@ def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool
     typical = float(np.median(known)) if len(known) else 1.0
     if not 0.1 <= typical <= 10:
         troubles.append(
-            f"half of the targets are larger than {typical:.2g} times `target_scale` in magnitude; "
-            "set `target_scale` to the magnitude of a typical target, from public knowledge"
+            f"the median magnitude of a target is {typical:.2g} times `target_scale`; set `target_scale` to "
+            "the magnitude of a typical target, from public knowledge"
         )
     elif len(known) and (apart := float(np.median(np.abs(signed - np.median(signed))))) < 0.1:
         troubles.append(
-            f"half of the targets are within {apart:.2g} times `target_scale` of their median; subtract a "
-            "public centre from the targets, and set `target_scale` to the typical distance from this centre"
+            f"the median distance of the targets from their median is {apart:.2g} times `target_scale`; "
+            "subtract a public centre from the targets, and set `target_scale` to the typical distance"
         )
     return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles)), ~np.isfinite(found)
 

@@ -28,10 +28,10 @@ _FACTOR = re.compile(r"^(?:C\(\s*)?([^()]+?)(?:\s*\))?$")
 
 
 class FormulaPart(NamedTuple):
-    """One numeric column that a factor contributes: its name, its range, and its column in the table.
+    """One numeric column that a factor contributes, with its range. `source` : the table's column, or "site".
 
-    place : the number of the category value (or site) for which the part is 1; it is 0 for all others. None
-        for a part that is a number.
+    place : the number of the category value (or site) for which the part is 1; the part is 0 for all others.
+        None for other parts.
     gap : True if the part is 1 for a missing cell, and 0 for other cells.
     """
 
@@ -80,8 +80,8 @@ class Formula:
         """(standard deviations, correlations) of the columns, assuming that the parts are independent.
 
         The mean of a part is assumed to be the middle of its range. `spreads` has the standard deviation of
-        each column; if it is None, a part has a quarter of its range. A product is correlated with its parts,
-        which makes the standard errors of the product and of its parts larger.
+        each column; if it is None, that of a part is a quarter of the part's range. A product is correlated
+        with its parts, which makes the standard errors of the product and of its parts larger.
         """
         main = {column[0]: k for k, column in enumerate(self.columns) if len(column) == 1}
         parts = list(dict.fromkeys(part for column in self.columns for part in column))
@@ -113,7 +113,10 @@ class Formula:
         return tuple(field.name for field in self.fields)
 
     def variables(self, parsed: Mapping[str, Array], site: Any, rows: int) -> tuple[Array, Array]:
-        """(X, y): the columns and the outcome. A missing cell is NaN unless its column has an indicator."""
+        """(X, y): the columns and the outcome. A missing cell is NaN.
+
+        In a column of `indicators`, it is the middle of the range instead, or the reference level.
+        """
         where = np.broadcast_to(np.asarray(site, dtype=np.int64), (rows,))
         values = {part: self._values(part, parsed, where) for column in self.columns for part in column}
         X = np.column_stack([np.prod([values[part] for part in column], axis=0) for column in self.columns])
@@ -142,7 +145,7 @@ def read_formula(
     known = {field.name: field for field in schema}
     if len(left) != (2 if family == "hazard" else 1):
         form = "time + event ~ ..." if family == "hazard" else "outcome ~ ..."
-        raise ParameterError(f"`formula` must be of the form {form!r} for this family; got {text!r}.")
+        raise ParameterError(f"`formula` must be of the form {form!r} for the family {family}; got {text!r}.")
     outcome = [_known(name, known, text) for name in left]
     columns: list[tuple[FormulaPart, ...]] = []
     for term in terms:
@@ -172,7 +175,7 @@ def _parse(text: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     except ImportError as error:
         raise MissingExtra("formulaic", "tables") from error
     if "**" in text or "^" in text:
-        raise ParameterError(f"`formula` must not contain powers; add a column with the power; got {text!r}.")
+        raise ParameterError(f"`formula` must not contain powers; got {text!r}. Add a column with the power.")
     bare = re.sub(r"`[^`]*`|C\([^()]*\)", "x", text)
     if "(" in bare or max(map(len, map(_OPERATOR.findall, re.split(r"[+~-]", bare)))) >= _MOST_FACTORS:
         raise ParameterError(
@@ -213,7 +216,7 @@ def _known(name: str, known: Mapping[str, Field], text: str) -> Field:
 
 
 def _parts(name: str, known: Mapping[str, Field], sites: Sequence[str], text: str) -> list[FormulaPart]:
-    """The parts of one factor: one numeric column, or an indicator for each level but the first."""
+    """The parts of one factor: one numeric column, or one column of 0 and 1 for each level but the first."""
     if name == SITE and SITE not in known:
         if len(sites) < 2:
             raise ParameterError(

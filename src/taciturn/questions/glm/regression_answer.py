@@ -34,7 +34,6 @@ class Coefficients(NamedTuple):
     values: Array
     sampling: Array
     privacy: Array
-    columns: int
 
     @property
     def covariance(self) -> Array:
@@ -210,7 +209,7 @@ class PrivateRegression(PrivateAnswer):
         self.require_valid()
         row = np.asarray(x, dtype=np.float64)
         if row.shape != (len(self.names),) or not np.isfinite(row).all():
-            raise ParameterError(f"`x` must contain one number for each of {len(self.names)} columns.")
+            raise ParameterError(f"`x` must contain {len(self.names)} finite numbers; got shape {row.shape}.")
         p, T = len(self.names), len(self.periods)
         eta = np.clip(self.estimates.values[p:] + row @ self.estimates.values[:p], -500.0, 30.0)
         hazard = np.exp(eta) if self.link == CLOGLOG else 1 / (1 + np.exp(-eta))  # equal to -d(log S)/d(eta)

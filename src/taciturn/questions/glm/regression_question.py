@@ -3,9 +3,9 @@
     eta = intercept + sum_j coef_j x_j
 
 The mean of the outcome is 1 / (1 + exp(-eta)) for the families binomial and hazard, eta for gaussian, and
-exp(eta) for poisson. A hazard regression with the link cloglog has the mean 1 - exp(-exp(eta)). The family,
-the columns, all ranges and the periods of a hazard regression are public. The sites release only noisy sums
-over all rows (docs/inference.md).
+exp(eta) for poisson. The outcome of a hazard regression is an event in a period, with one intercept for each
+period; with the link cloglog, its mean is 1 - exp(-exp(eta)). The family, the columns, the periods and all
+ranges are public. The sites release only noisy sums over all rows (docs/inference.md).
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class Design:
         if (self.family == "hazard") != bool(self.periods):
             raise ParameterError("`periods` must be given for the family 'hazard', and for no other family.")
         if any(b <= a for a, b in zip((0.0, *self.periods), self.periods, strict=False)):
-            raise ParameterError("`periods` must contain the ends of the periods, increasing and above 0.")
+            raise ParameterError(
+                f"`periods` must contain the ends of the periods, increasing and above 0; got {self.periods}."
+            )
 
     @property
     def dimension(self) -> int:
@@ -99,7 +101,8 @@ class Design:
         )
 
     @property
-    def _middles(self) -> tuple[Array, Array]:
+    def middles(self) -> tuple[Array, Array]:
+        """The middle and half the width of the range of every column."""
         low, high = np.array(self.bounds, dtype=np.float64).T
         return (low + high) / 2, (high - low) / 2
 
@@ -109,7 +112,7 @@ class Design:
         Columns and constant are scaled so that their norm is at most 1. For a hazard, the constant is
         replaced by the number of the last period at risk, and the outcome by the event.
         """
-        middle, half = self._middles
+        middle, half = self.middles
         root = math.sqrt(len(self.names) + 1.0)
         Z = np.clip((X - middle) / half, -1.0, 1.0) / root
         if self.family == "hazard":
@@ -129,7 +132,7 @@ class Design:
 
         f are the coefficients for scaled columns, which `fit_regression` computes.
         """
-        middle, half = self._middles
+        middle, half = self.middles
         p, d, root = len(self.names), self.dimension, math.sqrt(len(self.names) + 1.0)
         scale, shift = 1.0, np.zeros(d)
         if self.family == "gaussian":
@@ -155,8 +158,7 @@ class RegressionQuestion(Question):
 
     def method(self, public: PublicTable, spending: Spending) -> OwnProgram:
         design = self.design(public)
-        width = len(design.names) + 2
-        return OwnProgram(design.program, *spending, columns=width)
+        return OwnProgram(design.program, *spending, columns=len(design.names) + 2)
 
     def rows(self, public: PublicTable, table: SiteTable) -> UnitRows:
         return table.unit_rows(self.design(public).scaled(*self.variables(public, table)))
@@ -166,10 +168,8 @@ class RegressionQuestion(Question):
         state = totals.program.replay(totals.values)
         fit = fit_regression(design.program, state, totals.units)
         A, shift = design.user_units()
-        found = Coefficients(
-            A @ fit.f + shift, A @ fit.sampling @ A.T, A @ fit.privacy @ A.T, len(design.names)
-        )
-        known = np.abs(A @ fit.weakest)[: len(design.names)] * self.half_widths(design)
+        found = Coefficients(A @ fit.f + shift, A @ fit.sampling @ A.T, A @ fit.privacy @ A.T)
+        known = np.abs(A @ fit.weakest)[: len(design.names)] * design.middles[1]
         weakest = design.names[int(np.argmax(known))]
         return PrivateRegression(
             family=design.family,
@@ -184,11 +184,6 @@ class RegressionQuestion(Question):
             of="persons" if design.persons else "records",
             link=design.link,
         )
-
-    @staticmethod
-    def half_widths(design: Design) -> Array:
-        low, high = np.array(design.bounds).T
-        return np.asarray((high - low) / 2)
 
 
 class GivenRegression(RegressionQuestion):
@@ -239,9 +234,8 @@ class Glm(RegressionQuestion):
 
     def design(self, public: PublicTable) -> Design:
         found = self.read(public)
-        periods = tuple(self.periods)
         about = found.names, found.bounds, found.outcome
-        return Design(self.family, *about, periods, public.by_person, self.link)
+        return Design(self.family, *about, self.periods, public.by_person, self.link)
 
     def variables(self, public: PublicTable, table: SiteTable) -> tuple[Array, Array]:
         found = self.read(public)

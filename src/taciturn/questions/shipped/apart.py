@@ -1,4 +1,4 @@
-"""ProgramApart: runs the public half of an installed user's program in a separate process, which has no rows.
+"""ProgramApart: runs the public half of a user's installed program in a separate process, which has no rows.
 
 A job names the program (a subclass of `taciturn.Program`) and the SHA-256 of its file. A file with another
 SHA-256 is refused, so that all sites run the same program.

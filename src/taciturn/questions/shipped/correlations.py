@@ -1,10 +1,10 @@
 """The kind of question "correlations": means, covariances, correlations and principal components of columns.
 
-Each column is scaled from its public range to [-1, 1], so x is in [-1, 1]^d. Each of the n units (records, or
-persons) contributes the matrix q q' with q = (1, x) / sqrt(1 + d), and the sites release the mean of these
-matrices with noise. The norm of q q' is at most 1, and the inner product of two such matrices is never
-negative, so replacing a unit moves the mean by at most sqrt 2 / n. A missing value counts as the middle of
-its range.
+Each column is scaled from its public range to [-1, 1], so x is in [-1, 1]^d. A record contributes the matrix
+q q' with q = (1, x) / sqrt(1 + d); a person contributes the mean of q q' over the person's rows. The sites
+release the mean over all n units (records, or persons) with noise. The norm of q q' is at most 1, and the
+inner product of two such matrices is never negative, so replacing a unit moves the mean by at most
+sqrt 2 / n. A missing value counts as the middle of its range.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Correlations(Question):
         fields = public.fields(self.columns, "columns")
         kept = tuple(one for one in fields if not isinstance(one, Category))
         if len(kept) < 2 or (self.columns is not None and len(kept) < len(fields)):
-            raise ParameterError("`columns` must be two or more numbers, dates or booleans of the schema.")
+            names = [one.name for one in fields]
+            raise ParameterError(f"`columns` must be two or more numbers, dates or booleans; got {names}.")
         return kept
 
     def reads(self, public: PublicTable) -> tuple[str, ...]:
@@ -209,7 +210,7 @@ def _mean(mean: float, variance: float, noise: float, units: int, z: float) -> E
 
 
 def _deviation(variance: float, mean: float, noise: float, units: int, z: float, *, binary: bool) -> Estimate:
-    """The root of a variance. Its interval assumes that values are normal, or only 0 and 1 if `binary`."""
+    """The root of a variance. Its interval assumes that values are normal, or -1 and 1 if `binary`."""
     kept = max(variance, 0.0)
     sample = 4 * mean * mean * kept if binary else 2 * kept * kept
     half = z * math.sqrt(sample / units + noise * noise * (1 + 2 * mean * mean))

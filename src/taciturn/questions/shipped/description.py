@@ -32,7 +32,8 @@ class ColumnDescription:
     readable : the share of units with a value that can be read and that the schema declares.
     shares : the share of each category, or of each bin of the histogram, among all units.
     edges : the edges of the bins; for a date, the ordinals of days (`datetime.date.fromordinal`).
-    mean, sd, quantiles : statistics of the readable values, clipped to the public range; None for categories.
+    mean, sd, quantiles : statistics of the readable values, clipped to the public range. Categories and
+        booleans have none.
     units : the number of records (or persons). For the whole table it is public, for a group an estimate.
     """
 
@@ -54,7 +55,7 @@ class ColumnDescription:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The ends of the public range as text; empty for categories."""
+        """The ends of the public range as text; empty for categories and booleans."""
         if self.edges is None:
             return "", ""
         tell = _day if isinstance(self.field, Date) else "{:.4g}".format
@@ -179,7 +180,7 @@ def describe_column(field: Field, bins: int, counts: Array, spread: Spread) -> C
 
 
 def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
-    """The mean, if each value is moved to the midpoint of its bin. The interval allows for these moves."""
+    """The mean, with each value moved to the midpoint of its bin. The interval allows for these moves."""
     low, high = float(edges[0]), float(edges[-1])
     half = float(np.sum(clean(counts[:-1], 1) * np.diff(edges) / 2))
     found = spread.mean(counts, (edges[1:] + edges[:-1]) / 2, least=low, most=high, width=half)
@@ -187,7 +188,7 @@ def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
 
 
 def _deviation(counts: Array, edges: Array, spread: Spread) -> Estimate:
-    """The standard deviation, if each value is moved to the midpoint of its bin.
+    """The standard deviation, with each value moved to the midpoint of its bin.
 
     If the root mean square of these moves is h, they change the standard deviation by at most h.
     """

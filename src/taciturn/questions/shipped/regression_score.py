@@ -120,7 +120,7 @@ def _root(squared: Estimate, half: float, most: float) -> Estimate:
 
 
 def _ratio(squared: Estimate, variance: Estimate, step: float) -> Estimate:
-    """R squared. Its interval combines the worst ends of both intervals, so it is wider than needed."""
+    """R squared. Its interval combines the worst ends of both arguments, so it is wider than needed."""
     if not variance.value > 0:
         return Estimate(math.nan, -math.inf, 1.0)
     error, spread = _root(squared, step / 2, math.inf), _root(variance, step / 2, math.inf)

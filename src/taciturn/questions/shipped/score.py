@@ -34,7 +34,10 @@ class CalibrationPoint:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """The figures if rows with a score above `threshold` are predicted to be in the second of two classes."""
+    """The figures if rows with a score above `threshold` are predicted to be in the second of two classes.
+
+    flagged : of the rows with a label and a prediction, the share with a score above the threshold.
+    """
 
     threshold: float
     sensitivity: Estimate
@@ -100,12 +103,9 @@ class PrivateScore(PrivateAnswer):
             if getattr(self, key) is not None:
                 rows.append([name, *(str(getattr(one, key)) for one in each)])
         for row in self.thresholds:
-            rows.append(
-                [f"sensitivity above {row.threshold:g}", *(str(_at(one, row).sensitivity) for one in each)]
-            )
-            rows.append(
-                [f"specificity above {row.threshold:g}", *(str(_at(one, row).specificity) for one in each)]
-            )
+            for name in ("sensitivity", "specificity"):
+                cells = (str(getattr(_at(one, row), name)) for one in each)
+                rows.append([f"{name} above {row.threshold:g}", *cells])
         rows.append(["unanswered", *(str(one.unanswered) for one in each)])
         for k, label in enumerate(self.classes):
             for j, other in enumerate(self.classes):

@@ -27,8 +27,8 @@ from .survival_curves import PrivateSurvival, estimate_curves
 class Survival(CountsQuestion):
     """The keys of kind "survival".
 
-    time : a number of the schema whose range starts at 0: how long each unit was observed. A unit that was
-        observed beyond the end of this range counts as censored at the end of the range.
+    time : a number of the schema, without `log`, whose range starts at 0: how long each unit was observed. A
+        unit that was observed beyond the end of this range counts as censored at the end of the range.
     event : a boolean of the schema: whether the observation ended with the event (true) or by censoring.
     by : a category or a boolean of the schema, to get a curve for each of its values and a log-rank test.
     bins : the number of time intervals, of equal length.
@@ -53,7 +53,9 @@ class Survival(CountsQuestion):
     def _columns(self, public: PublicTable) -> tuple[Number, Boolean]:
         (time,), (event,) = public.fields([self.time], "time"), public.fields([self.event], "event")
         if not isinstance(time, Number) or time.low != 0 or time.log:
-            raise ParameterError(f"`time` must be a number of the schema with low = 0; got {self.time!r}.")
+            raise ParameterError(
+                f"`time` must be a number of the schema with low = 0 and without `log`; got {self.time!r}."
+            )
         if not isinstance(event, Boolean):
             raise ParameterError(
                 f"`event` must be the name of a boolean column of the schema; got {self.event!r}."
@@ -68,8 +70,8 @@ class Survival(CountsQuestion):
         edges = np.array([0.0, *self.times])
         if (np.diff(edges) <= 0).any() or edges[-1] != last or "bins" in self.model_fields_set:
             raise ParameterError(
-                f"`times` must increase from above 0 to {last:g}, the end of the range of `{self.time}`, and "
-                "`bins` must be left out."
+                f"`times` must increase from above 0 to {last:g}, the end of the range of `{self.time}`; "
+                f"got {self.times}. `bins` must be left out."
             )
         return edges
 
