@@ -190,7 +190,7 @@ def test_a_pure_budget_is_kept(rows):
         ({"effort": "none"}, "`effort` must be one of"),
         ({"rounds": 1.5}, "`rounds` must be a whole number"),
         ({"random_state": "zero"}, "`random_state` must be a whole number"),
-        ({"data_norm": "auto"}, "`data_norm` must be one of"),
+        ({"data_norm": "auto"}, "`data_norm` must be a number or 'from data'"),
         ({"data_norm": 1e200}, "`data_norm` must be between"),
         ({"sites": 1}, "`sites` must be at least 2"),
     ],

@@ -103,7 +103,7 @@ def test_impossible_settings_give_a_one_line_error(table, options, words):
 def test_plan_and_train_take_it_too(tmp_path, capsys):
     arguments = "plan --epsilon 1 --samples 900 --sites 5 --dimension 6 --colluding 1".split()
     assert run(arguments) == 0
-    assert "epsilon if 4 collude" in capsys.readouterr().out
+    assert "epsilon if 4 sites collude" in capsys.readouterr().out
     assert run(["init", str(tmp_path / "study")]) == 0
     job = tmp_path / "study" / "job.toml"
     job.write_text(job.read_text().replace("epsilon = 1.0", "colluding = 0\nepsilon = 1.0", 1))

@@ -18,7 +18,7 @@ FORMAT = "taciturn-model/1"
 
 
 class Encoding(BaseModel):
-    """How a record becomes the row x: the parameters of `BoundedEncoder` except the schema.
+    """How a record becomes the row x: the parameters of `BoundedEncoder` except `schema` and `lazy`.
 
     With `intercept`, the last entry of x is a constant, which counts towards the norm bound. The last entry
     of `coef` is then the weight of this constant.
@@ -36,7 +36,7 @@ class Encoding(BaseModel):
 
     @classmethod
     def of(cls, encoder: BoundedEncoder) -> Encoding:
-        """The settings of an encoder; `curves`, `surfaces` and `seed` are None if it has no expansion."""
+        """The settings of an encoder; `curves`, `surfaces` and `seed` are None if it makes neither."""
         mapped = encoder.expansion
         names = () if mapped is None else ("curves", "surfaces", "seed")
         more = {name: getattr(mapped, name) for name in names}
@@ -67,7 +67,7 @@ class ModelFile(BaseModel):
     certificate : the certificate of the model, or the SHA-256 of the file with the certificate.
     simulated : whether the noise came from a seed and can be replayed, so that the model is not private.
     run : the run that produced the model: the job and its hash, the sites, the rounds.
-    personal : for a site's own model, a warning not to share this model; it has no certificate.
+    personal : for a site's own model, a warning not to share it; such a model has no certificate.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -140,7 +140,7 @@ def read_as(kind: type[Kind], path: Path) -> Kind:
 
 
 def _reason(error: Exception) -> str:
-    """A text that names the wrong key and the mistake; an empty text if the file is not JSON."""
+    """A text that names the wrong key and the mistake; an empty text if the file is not a JSON object."""
     if not isinstance(error, ValidationError):
         return ""
     found = complaint(error)

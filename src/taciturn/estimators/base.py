@@ -310,7 +310,8 @@ class PrivateLinearModel(ChargedEstimator):
             )
         if not isinstance(self.data_norm, str):
             return checks.magnitude("data_norm", self.data_norm)
-        checks.choice("data_norm", self.data_norm, (FROM_DATA,))
+        if self.data_norm != FROM_DATA:
+            raise ParameterError(f"`data_norm` must be a number or {FROM_DATA!r}; got {self.data_norm!r}.")
         warnings.warn(f"{LEAK}; give a public bound instead.", PrivacyLeakWarning, stacklevel=5)
         return float(row_norms(X).max()) or 1.0
 
@@ -332,7 +333,7 @@ def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
         warnings.warn(
             f"{math.floor(100 * share)}% of the rows count as zeros, and a model learns little from them: "
             "they have an empty cell (`missing='row'` of `taciturn.data.BoundedEncoder`) or a label that is "
-            "not one of `classes`. A fit without `random_state` never gives this warning, "
+            "not one of `classes`. A private fit without `random_state` never gives this warning, "
             "because the share is private; use `taciturn.check`.",
             EmptyRowsWarning,
             stacklevel=5,

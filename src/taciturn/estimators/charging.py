@@ -29,7 +29,7 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_clone__(self) -> Self:
         """A fit of the clone is charged to the same budget as a fit of the original.
 
-        The clone uses the same engine, because an engine may hold locks and connections, which have no copy.
+        The clone uses the same engine, because locks and connections of an engine cannot be copied.
         """
         values = self.get_params(deep=False)
         shared = {"engine": values.pop("engine")} if "engine" in values else {}

@@ -30,7 +30,8 @@ def public_labels(classes: Sequence[Any]) -> NDArray[Any]:
     known = np.unique(given) if given.ndim else given.ravel()
     if given.ndim != 1 or len(known) < 2 or len(known) != len(given):
         raise ParameterError(
-            f"`classes` must list at least 2 different labels; got {type(classes).__name__} of {len(known)}."
+            "`classes` must list at least 2 different labels, each once; got "
+            f"{type(classes).__name__} of shape {given.shape} with {len(known)} different labels."
         )
     return known
 
@@ -38,8 +39,8 @@ def public_labels(classes: Sequence[Any]) -> NDArray[Any]:
 def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
     """The index of each label among the classes; -1 for undeclared or missing labels.
 
-    If the type or the spelling of the labels differs from that of the classes, no label would match, so this
-    is an error. It reveals only the type of the labels and the spelling of the classes, which are public.
+    Raises if the labels have another type than the classes, if no label is a class, or if a class occurs only
+    in another spelling. The error quotes the classes, which are public, but no label.
     """
     labels = column_or_1d(np.asarray(y), warn=True)
     kinds = _kinds(labels)
@@ -98,8 +99,8 @@ def plain_labels(y: Any) -> Any:
     kinds = {_kind(label) for label in labels.ravel()}
     if _MISSING in kinds:
         raise DataError(
-            "`y` must have a label for every row; some are missing. If you declare `classes`, a row without "
-            "a label counts as zeros."
+            "`y` must have a label for every row; some are missing. If you declare `classes`, such a row "
+            "has no effect on the model."
         )
     if len(kinds) > 1:
         raise DataError(f"`y` must contain labels of one type; got {' and '.join(sorted(kinds))}.")
@@ -107,9 +108,9 @@ def plain_labels(y: Any) -> Any:
 
 
 def floats_or_same(y: Any) -> Any:
-    """Numbers of a data frame, a list or an array of type object as floats, with NaN for missing values.
+    """The numbers of a data frame, or of type object, as floats, with NaN for missing values.
 
-    Input that cannot be converted is returned unchanged.
+    Other lists become arrays. Input that cannot be converted is returned unchanged.
     """
     try:
         if hasattr(y, "to_numpy"):

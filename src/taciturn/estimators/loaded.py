@@ -42,15 +42,16 @@ def _can(name: str) -> Callable[[Answer], Answer]:
 class LoadedModel(Pipeline):  # type: ignore[misc]
     """A pipeline of an encoder and a fitted estimator. It takes the same tables as `taciturn predict`.
 
-    A prediction for a record with a missing or unreadable value would be meaningless. `unreadable` sets what
-    such a record gets instead:
+    A record is unreadable if a value is missing or cannot be read. If `missing` of the encoder is not "row",
+    as by default with curves, only a record without any value is unreadable. The parameter `unreadable` sets
+    what an unreadable record gets:
 
     - "nan": no prediction: None for a class, NaN for a number, a score or a probability;
     - "raise": an error with the number of such records;
     - "zeros": the prediction for a row of zeros, as in training.
 
     `unreadable_rows(X)` is a mask of these records. `unread_columns(X)` lists, for each record, the columns
-    that could not be read. `certificate_` is the verified certificate of the fit; None if the file has none.
+    that could not be read. `certificate_` is the verified certificate of the fit; None if there is none.
     """
 
     certificate_: Certificate | None = None
@@ -68,7 +69,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         self.unreadable = unreadable
 
     def unreadable_rows(self, X: Any) -> NDArray[np.bool_]:
-        """A mask of the records with a missing or unreadable value, which get no prediction."""
+        """A mask of the unreadable records, to which the parameter `unreadable` applies."""
         return np.asarray(self[0].unreadable(X))
 
     def unread_columns(self, X: Any) -> list[tuple[str, ...]]:
@@ -110,7 +111,8 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
 
     def curve(self, name: str) -> EffectCurve:
         """The effect of a column on the score. The model must consist of curves (`has_curves`)."""
-        scale = "log-odds" if hasattr(self[-1], "predict_proba") else "score"
+        scale = "score" if hasattr(self[-1], "decision_function") else "target"
+        scale = "log-odds" if hasattr(self[-1], "predict_proba") else scale
         return read_curve(self._encoder(), np.atleast_2d(self[-1].coef_), name, f"effect on the {scale}")
 
     def plot(self) -> Picture:
@@ -126,11 +128,11 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
 
     def _encoder(self) -> BoundedEncoder:
         if not isinstance(self[0], BoundedEncoder) or not self[0].curves:
-            raise ParameterError("`curve` and `plot` need a model with curves; this model is linear.")
+            raise ParameterError("`curve` and `plot` need a model with curves; this model has none.")
         return self[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
-        """Accuracy, or R squared for a regression. Unreadable records are left out, with a warning."""
+        """Accuracy, or R squared for a regression. Ignores records without a prediction, with a warning."""
         bad = self._unanswered(X)
         if bad.all():
             raise DataError(f"`X` must have a record that can be read; got {len(bad)} unreadable records.")
@@ -161,8 +163,8 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         bad = self.unreadable_rows(X)
         if self.unreadable == "raise" and bad.any():
             raise DataError(
-                f"{int(bad.sum())} of {len(bad)} records have a value that is missing or cannot be read; "
-                '`unreadable_rows(X)` shows which. With unreadable="nan" they get no prediction.'
+                f"{int(bad.sum())} of {len(bad)} records cannot be read; `unreadable_rows(X)` shows which. "
+                'With unreadable="nan" they get no prediction.'
             )
         return np.zeros_like(bad) if self.unreadable == "zeros" else bad
 
@@ -199,10 +201,15 @@ def _signed_for(path: Path) -> str | None:
         return None
 
 
-def _verified(text: str, path: Path, model: ModelFile) -> Certificate:
+def _verified(text: str, path: Path, model: ModelFile) -> Certificate | None:
+    """The certificate of a model; None if it is that of a site that added nothing to the model."""
     try:
         certificate = Certificate.from_json(text)
         certificate.check()
+        added = certificate.rounds > certificate.run.moments  # moments alone do not lead to a model
+        if certificate.released is None and certificate.form > 1 and not added:
+            warnings.warn(f"{path}: this site added nothing to the model.", TaciturnWarning, stacklevel=4)
+            return None
         check_model(certificate, model)
     except CertificateError as error:
         raise CertificateError(f"{path}: {error}") from error
@@ -215,13 +222,16 @@ def check_model(certificate: Certificate, model: ModelFile) -> None:
     """Raise `CertificateError` unless the certificate belongs to this model.
 
     Coefficients, loss, rounds and `simulated` must agree. A certificate of an earlier format has no digest of
-    the coefficients; then only the other facts are compared.
+    the coefficients; then only the other facts are compared. The certificate of a single site may state
+    other rounds than the model: the site may have repeated rounds, or may have been away.
     """
     run = certificate.run
     if run.loss.counting:
         raise CertificateError("the certificate belongs to a score or a description, not to a model.")
     certificate.check_released(Released.model(model.coef, model.intercept, model.whitening))
     rounds, apart = model.run.get("rounds", certificate.rounds), run.where in ("folders", "network")
+    if len(certificate.sites) < run.sites and certificate.form > 1:
+        rounds = certificate.rounds
     facts = {
         "loss": (model.loss, run.loss.name.removeprefix("bounded-")),
         "simulated": (model.simulated, run.simulated),

@@ -143,9 +143,9 @@ def load_model(path: str | Path, *, unreadable: str = "nan") -> LoadedModel:
 
     The model is a scikit-learn pipeline: an encoder, which takes the same tables as `taciturn predict`, and
     the fitted estimator, `model[-1]`. `certificate_` is the certificate in the file, or in certificate.json
-    in the same folder; None if neither exists. `unreadable` sets the result for a record that cannot be read:
-    "nan" (no prediction; None for a class), "raise" (an error), or "zeros" (the prediction for a row of
-    zeros).
+    in the same folder, if it belongs to this model; else None. `unreadable` sets the result for a record that
+    cannot be read: "nan" (no prediction; None for a class), "raise" (an error), or "zeros" (the prediction
+    for a row of zeros).
     """
     path = Path(path)
     found = read_model(path)
@@ -179,9 +179,8 @@ def _origin(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any]:
 
 def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, features: int) -> list[str]:
     if encoder is None:
-        return [
-            str(name) for name in getattr(fitted, "feature_names_in_", [f"x{k}" for k in range(features)])
-        ]
+        given = getattr(fitted, "feature_names_in_", [f"x{k}" for k in range(features)])
+        return [str(name) for name in given]
     names: list[str] = encoder.get_feature_names_out().tolist()
     if len(names) != features:
         raise ParameterError(
@@ -200,8 +199,5 @@ def _encoding_entries(encoder: BoundedEncoder | None) -> dict[str, Any]:
 def _settings(fitted: PrivateLinearModel) -> dict[str, Any]:
     """The estimator's parameters as JSON values; an infinite epsilon is null."""
     given = {name: getattr(fitted, name) for name in _SETTINGS if hasattr(fitted, name)}
-    numbers = {
-        name: float(given[name]) for name in given if isinstance(given[name], np.floating | np.integer)
-    }
-    given |= numbers
+    given |= {name: float(one) for name, one in given.items() if isinstance(one, np.floating | np.integer)}
     return given | ({"epsilon": None} if math.isinf(given["epsilon"]) else {})

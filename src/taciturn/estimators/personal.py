@@ -83,9 +83,9 @@ def lean(objective: Objective, rows: OwnRows, joint: Array, strength: float, sta
 def own_model(objective: Objective, rows: OwnRows, joint: Array) -> tuple[Array, float]:
     """(F, a): the own model, and its strength `a` from cross-validation.
 
-    `a` is the largest value of a grid with a loss within one standard error of the smallest loss, so that a
-    site with few rows stays close to the joint model. The grid includes infinity, which gives the joint model
-    itself. With fewer than 10 rows, `a` is infinite.
+    `a` is the largest value of a grid at which the loss is within one standard error of the smallest loss. So
+    a site with few rows stays close to the joint model. The grid includes infinity, which gives the joint
+    model itself. With fewer than 10 rows, `a` is infinite.
     """
     count = len(rows.weights)
     if count < _FEWEST:

@@ -150,7 +150,7 @@ def _ql(diagonal: Array, off: Array, Z: Array) -> None:
 
 @compiled
 def _ql_step(diagonal: Array, off: Array, Z: Array, low: int, m: int) -> None:
-    """One implicit QL step on rows low to m. The shift is an eigenvalue of the first 2 x 2 block in them."""
+    """One implicit QL step on rows low to m. The shift is an eigenvalue of their first 2 x 2 block."""
     g = (diagonal[low + 1] - diagonal[low]) / (2.0 * off[low])
     r = math.sqrt(g * g + 1.0)
     g = diagonal[m] - diagonal[low] + off[low] / (g + (r if g >= 0 else -r))

@@ -108,6 +108,6 @@ def dot(a: Array, b: Array) -> float:
 
 @compiled
 def assign(to: Array, values: Array) -> None:
-    """to[:] = values. For a slice assignment, numba would also compile code for an error message."""
+    """to[:] = values, as a loop: numba compiles it faster than a slice assignment, which may raise."""
     for i in range(len(to)):
         to[i] = values[i]

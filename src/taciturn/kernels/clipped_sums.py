@@ -1,9 +1,9 @@
-"""Compiled sums of psi Z over the rows Z, where psi is the clipped slope of the logistic loss.
+"""Compiled sums of psi Z over the rows Z, where psi is minus the clipped slope of the logistic loss.
 
 For a row Z and a model f, z = Z f and psi = weight sigma(-z) min(1, a / sigma(|z|)). Here sigma is the
 logistic function, and a is the row's entry of `limits`, so |psi| <= weight a. The rows of a group are summed
 in ordinary floats. The sums of the groups are added by compensated summation, which collects the rounding
-errors in `lost`. So the error of the result does not grow with the number of rows.
+errors in `lost`. So more rows hardly increase the relative error of the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GROUP = 64
 
 @compiled
 def clipped_slope(z: float, a: float) -> float:
-    """The slope of the logistic loss, clipped: sigma(-z) min(1, a / sigma(|z|)) <= a."""
+    """Minus the slope of the logistic loss, clipped: sigma(-z) min(1, a / sigma(|z|)) <= a."""
     tail = exp(-min(abs(z), 700.0))
     slope = min(1.0 / (1.0 + tail), a)
     return slope * tail if z > 0.0 else slope

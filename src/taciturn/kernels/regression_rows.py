@@ -1,11 +1,11 @@
-"""Compiled functions for what one record adds to the noisy sums of a regression. Its norm is bounded.
+"""Compiled functions for the vector, of bounded norm, that a record adds to a noisy sum of a regression.
 
     z           the record's row, including the constant, ||z|| <= 1
     x           W'z, the row in the coordinates of the public matrix W;  r = ||x||;  b is a public bound
     omega       min(1, b^2 / r^2), the weight of a row. It depends on x alone, so that weighting does not
                 change the root of the score (the model at which the mean score is 0)
     moments     omega x x' / b^2
-    score       omega psi x / b, |psi| <= 1, and three side numbers: w, psi^2, and 1 if no value is missing
+    score       omega psi x / b, and SIDE times three numbers: w / w_max, psi^2, and 1 if no value is missing
     hessian     omega w x x' / (w_max b^2), the negative derivative of the score
     meat        omega^2 v x x' / (v_max b^2), the variance of the score
 
@@ -13,8 +13,9 @@ The family of the regression determines psi (the residual divided by its clippin
 derivative of psi in the linear predictor) and v (the variance of psi). w_max and v_max are upper bounds on w
 and v. The residual of a Poisson count is clipped at CUT standard deviations; x is multiplied by this clipping
 bound. The mean of the clipped residual under the model is subtracted, so that clipping does not change the
-root of the score. A hazard regression has one row for each period in which a person was at risk; the weight
-of a row depends only on earlier periods.
+root of the score. The subtraction may make |psi| slightly larger than 1, so own_program.py clips the vector;
+in the other families |psi| <= 1. A hazard regression has one row x for each period in which a person was at
+risk; the weight of the row does not depend on what happened in its period.
 
 If the privacy guarantee is for persons, all rows of a person have the same weight, min(1, b / sum r,
 b^2 / sum r^2). So the rows of a person together add no more than one record does. The residuals of a person
@@ -70,7 +71,7 @@ def poisson_moments(mean: float, low: float, high: float) -> tuple[float, float,
 
 @compiled
 def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> tuple[float, float, float]:
-    """(psi, w, v) of one row, as at the top of this file; w is scaled for the Hessian."""
+    """(psi, w, v) of one row. For `hessian`, w is multiplied (Gaussian) or divided (Poisson) by `reach`."""
     eta = min(max(eta, -_LIMIT), _LIMIT) if family != GAUSSIAN else eta
     if family == GAUSSIAN:
         e = (y - eta) / reach
@@ -130,7 +131,7 @@ def _readable(row: Array) -> bool:
 
 @compiled
 def _weight(Z: Array, W: Array, anchor: Array, square: float, family: int, x: Array) -> float:
-    """The weight omega of all rows of one unit (record or person); it depends only on the rows' norms."""
+    """The weight omega of all rows of one unit (record or person); it depends only on the norms ||x||."""
     d, count, whole, squares = len(anchor), 0, 0.0, 0.0
     for i in range(Z.shape[0]):
         if _readable(Z[i]):
@@ -211,9 +212,9 @@ def hazard_rows(Z: Array, W: Array, f: Array, numbers: Array, kind: int) -> Arra
 
     Z (n, covariates + 2) has one row per person. Its last two columns are the last period at risk, and 1 if
     the event happened in that period, else 0. f has the coefficients of the covariates, then one for each
-    period. Each period at risk adds one term to a person's score. The weight of a term depends only on
-    earlier periods, so the score is a martingale. The weights keep the norm of a person's score within b,
-    whether or not the event happens, and the sum of the person's weighted w within 1.
+    period. Each period at risk adds one term to a person's score; moments are means over these periods. The
+    weight of a term does not depend on its outcome, so the score is a martingale. The weights keep the norm
+    of a person's score within b in any case, and the sum of the person's weighted w within 1.
     numbers : the first is b^2; the last is 1 for the complementary log-log link, and 0 for the logit.
     """
     d, covariates = len(f), Z.shape[1] - 2

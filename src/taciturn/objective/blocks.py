@@ -21,7 +21,7 @@ from .rows import LazyMatrix, Matrix, Rows, some_rows
 _DENSE = 1_000_000  # the largest (entries of Z) * (number of models) of a block of dense rows
 _SPARSE = 100_000  # the largest number of margins (rows * models) of a block of sparse rows
 _THIN = 0.05  # if the share of nonzero entries is below this, Z' W Z is computed as a sparse product
-_FEWEST, _MOST = 64, 1024  # the fewest and the most rows in a block; the rounding error grows with the rows
+_FEWEST, _MOST = 64, 1024  # the fewest and the most dense rows in a block; the rounding error grows with them
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +65,10 @@ class Block:
             total += scaled.T @ scaled
         return total
 
-    def products(self, others: Sequence[Block], scale: Array) -> Array:
-        """Z diag(scale) Y', (rows, rows of all other blocks), where Y stacks the rows of the other blocks."""
+    def products(self, blocks: Sequence[Block], scale: Array) -> Array:
+        """Z diag(scale) Y', (rows, rows of all blocks), where Y stacks the rows of `blocks`."""
         scaled = self.Z * scale if isinstance(self.Z, np.ndarray) else self.Z.multiply(scale).tocsr()
-        pieces = [scaled @ other.ZT for other in others]
+        pieces = [scaled @ block.ZT for block in blocks]
         return np.concatenate([p if isinstance(p, np.ndarray) else p.toarray() for p in pieces], axis=1)
 
     def squares(self, weights: Array) -> Array:

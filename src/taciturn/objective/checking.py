@@ -4,7 +4,8 @@ A finite difference of a convex L lies between two values of its derivative: for
 
     L'(a) <= (L(b) - L(a)) / (b - a) <= L'(b),
 
-so the check finds a wrong derivative, with no tolerance except for rounding errors.
+so the check finds a wrong L', with no tolerance except for rounding errors. L'' is compared with differences
+of L'; there the tolerance is 1% of the bound on L''.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def check_regularizer(regularizer: Regularizer) -> None:
     what = "regularizer"
     for member in ("name", "strong_convexity", "curvature_bound", "value", "gradient", "curvature"):
         if not hasattr(regularizer, member):
-            raise ParameterError(f"`{what}` must have the member `{member}`.")
+            raise ParameterError(
+                f"`{what}` must have the member `{member}`; {type(regularizer).__name__} lacks it."
+            )
     least = checks.nonnegative("regularizer.strong_convexity", regularizer.strong_convexity)
     most = checks.nonnegative("regularizer.curvature_bound", regularizer.curvature_bound)
     f = _samples(largest=1e6)
@@ -96,7 +99,7 @@ def _check_derivatives(
 
 
 def _samples(largest: float = 1e12) -> Array:
-    """Sorted points of many magnitudes, with many points in [-12, 12], where losses have their curvature."""
+    """Sorted points of many magnitudes, with many points in [-12, 12], where most losses are curved."""
     scales = np.geomspace(1e-8, largest, 400)
     return np.unique(np.concatenate([-scales, [0.0], scales, np.linspace(-12.0, 12.0, 24_001)]))
 

@@ -150,7 +150,7 @@ class LocalObjective(Objective):
         return sum(part.rows.samples for part in self.parts)
 
     def row_weights(self) -> Array:
-        """The weight w_n of every row, in the order in which the rows are stored."""
+        """The weight w_n of every stored row, in order; rows of weight 0 are not stored."""
         return np.concatenate([np.full(part.rows.samples, part.weight / self._unit) for part in self.parts])
 
     def metrics(self, F: Array) -> tuple[Array, Array]:
@@ -176,7 +176,7 @@ class LocalObjective(Objective):
 
 
 def largest_eigenvalue(Z: Matrix) -> float:
-    """An upper bound on lambda_max(Z'Z): the computed value plus its error bound."""
+    """An upper bound on lambda_max(Z'Z). If Z is large, this needs Lanczos to find the right eigenvalue."""
     samples, dimension = Z.shape
     if min(samples, dimension) <= _SMALL:
         product = Z.T @ Z if dimension <= samples else Z @ Z.T

@@ -4,8 +4,8 @@ For a model f and a sample (x, y): z = y f.x in a classification, with y in {-1,
 regression.
 
 To add your own loss, write a class with the members of `Loss`. The loss is checked when it is first used: L
-must be convex, |L'| at most `slope_bound`, and L' Lipschitz with the constant `curvature_bound`. These
-members are optional:
+must be convex and at least 0, |L'| at most `slope_bound`, and L' Lipschitz with the constant
+`curvature_bound`. These members are optional:
 
     slope_in_place(z)         overwrite z with L'(z), which saves an array in the solver's loop; intermediate
                               results may overflow, since the solver ignores floating-point warnings
@@ -25,7 +25,6 @@ from typing import ClassVar, Literal, Protocol
 import numpy as np
 
 from ..core import checks
-from ..core.errors import ParameterError
 from ..core.types import Array
 
 Kind = Literal["classification", "regression"]
@@ -104,7 +103,7 @@ class SmoothHinge:
     slope_bound: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "h", _width("h", self.h))
+        object.__setattr__(self, "h", checks.magnitude("h", self.h))
 
     @property
     def curvature_bound(self) -> float:
@@ -155,7 +154,7 @@ class LogCosh:
     slope_bound: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _width("scale", self.scale))
+        object.__setattr__(self, "scale", checks.magnitude("scale", self.scale))
 
     @property
     def curvature_bound(self) -> float:
@@ -208,7 +207,7 @@ class Squared:
     curvature_bound: ClassVar[float] = 1.0
 
     def __init__(self, target_bound: float | None = None) -> None:
-        reach = checks.MOST if target_bound is None else 2.0 * _width("target_bound", target_bound)
+        reach = checks.MOST if target_bound is None else 2.0 * checks.magnitude("target_bound", target_bound)
         object.__setattr__(self, "reach", reach)
 
     def __repr__(self) -> str:
@@ -236,13 +235,6 @@ class Squared:
     def curvature_within(self, z: Array, radius: Array) -> Array:
         """The largest L'' over [z - radius, z + radius]."""
         return np.where(np.abs(z) <= self.reach + radius, 1.0, 0.0)
-
-
-def _width(name: str, value: float) -> float:
-    width = checks.positive(name, value)
-    if not 1e-100 < width < 1e100:
-        raise ParameterError(f"`{name}` must be between 1e-100 and 1e100; got {width:g}.")
-    return width
 
 
 SHIPPED: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh] | type[Squared]] = {

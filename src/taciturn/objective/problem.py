@@ -1,7 +1,7 @@
 """Problem: min_f sum_i (C/B_i) sum_n L(z_n) + rho R(f), with the data at N sites [ZKL18, eq. 1].
 
-f is the model, L the loss and R the regulariser; C and rho are their weights. Site i has B_i rows, and z_n is
-the margin (or the residual) of its row n.
+[ZKL18] is the paper in docs/glossary.md. f is the model, L the loss and R the regulariser; C and rho are
+their weights. Site i has B_i rows, and z_n is the margin (or the residual) of its row n.
 """
 
 from __future__ import annotations
@@ -153,7 +153,9 @@ class Problem(DealtProblem):
         f = newton(phi, zero, 0.0)
         left = float(np.linalg.norm(newton_step(phi, f)))
         if not left <= checks.positive("tol", tol):
-            raise NotConverged(f"`tol` = {tol:g} was not reached for the pooled optimum; got {left:.2g}.")
+            raise NotConverged(
+                f"`tol` = {tol:g} must be larger for the pooled optimum; {left:.2g} was reached."
+            )
         return np.asarray(f[0])
 
     def __repr__(self) -> str:
@@ -186,10 +188,7 @@ def _pair(site: Any) -> tuple[Any, Any]:
 def row_weights(
     persons: Persons | None, weights: Sequence[Any] | None, site: int, sites: int
 ) -> dict[str, Any]:
-    """The arguments `weights` and `count` of `LocalObjective` for one site.
-
-    The weights of a person's rows add up to at most 1.
-    """
+    """The arguments `weights` and `count` of `LocalObjective` for one site, if its rows have weights."""
     if weights is None:
         return (
             {} if persons is None else {"weights": persons.weights[site], "count": int(persons.counts[site])}
@@ -200,7 +199,7 @@ def row_weights(
     if persons is None:
         return {"weights": own, "count": own.size}
     if own.shape != persons.weights[site].shape:
-        raise DataError(f"`weights` of site {site} must be one number per row.")
+        raise DataError(f"`weights` of site {site} must be one number per row; got shape {own.shape}.")
     return {"weights": own * persons.weights[site], "count": int(persons.counts[site])}
 
 

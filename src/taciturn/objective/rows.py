@@ -193,7 +193,7 @@ def _csr(X: Any, site: str) -> sparse.csr_array:
     features = sparse.csr_array(X, dtype=np.float64, copy=True)
     try:
         features.check_format()
-    except ValueError:  # a product would read memory outside its arrays
+    except ValueError:  # without this check, a product would read memory outside the arrays
         raise DataError(f"`X` of {site} has row pointers or column indices outside its shape.") from None
     features.sum_duplicates()
     _check_finite(features.data, "X", site)

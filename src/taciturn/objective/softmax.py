@@ -57,7 +57,7 @@ class Softmax:
 
 
 class SoftmaxObjective:
-    """The rows of one site with labels 0 .. classes - 1. A row without a class must be passed as x = 0."""
+    """The rows of one site with labels 0 .. classes - 1. A row of unknown class needs x = 0."""
 
     def __init__(
         self,
@@ -170,4 +170,7 @@ class SoftmaxProblem(DealtProblem):
             for i, (X, y) in enumerate(sites)
         )
         if self.C > self.samples.min():
-            raise ParameterError(f"`C` must not exceed the number of samples of any site; got {self.C:g}.")
+            least = self.samples.min()
+            raise ParameterError(
+                f"`C` must be at most {least}, the number of samples of the smallest site; got {self.C:g}."
+            )

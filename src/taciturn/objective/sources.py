@@ -95,7 +95,7 @@ class SourcedProblem:
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """The size of every site. It is an error if the sources have not been read."""
+        """The size of every site. Raise an error if the sources have not been read."""
         if not self._sizes:
             raise DataError("the sources have not been read yet; `taciturn.simulate` reads them.")
         return self._sizes

@@ -71,10 +71,12 @@ def test_a_row_depends_on_itself_alone() -> None:
 @pytest.mark.parametrize("rows", [1, 2, 7, 64, 199])
 def test_a_row_has_the_same_bits_whatever_rows_are_expanded_beside_it(rows: int) -> None:
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(200, 6))
-    whole, some = MAP.transform(X), rng.permutation(200)[:rows]
-    assert MAP.lazy_rows(X).take(some).tobytes() == whole[some].tobytes()
-    assert MAP.transform(X[some]).tobytes() == whole[some].tobytes()
+    wide = FeatureMap(ranges={k: (0, 1) for k in range(20)}, curves=5, surfaces=50)
+    for some_map, columns in ((MAP, 6), (wide, 20)):
+        X = rng.uniform(size=(200, columns))
+        whole, some = some_map.transform(X), rng.permutation(200)[:rows]
+        assert some_map.lazy_rows(X).take(some).tobytes() == whole[some].tobytes()
+        assert some_map.transform(X[some]).tobytes() == whole[some].tobytes()
 
 
 def test_hats_are_the_linear_interpolation_between_knots() -> None:

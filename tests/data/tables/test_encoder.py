@@ -273,6 +273,7 @@ def test_a_mapped_encoder_keeps_a_record_with_an_empty_cell() -> None:
     assert z["balance@2"] > 0 and z["balance@3"] > 0 and z["gain@1"] > 0
     assert not encoder.unreadable([record])[0]
     assert not BoundedEncoder(SCHEMA, curves=3, missing="row").transform([record]).any()
+    assert not BoundedEncoder(SCHEMA, curves=3, missing="row", intercept=True).transform([record]).any()
 
 
 def test_an_indicator_marks_a_missing_value_without_a_map_too() -> None:

@@ -127,7 +127,7 @@ def test_a_training_job_reads_its_rows_from_a_database(tmp_path, database, capsy
     source = f'{{ database = {{ url = "sqlite:///clinic.db", query = "SELECT * FROM visits -- {SECRET}" }} }}'
     (tmp_path / "owner.toml").write_text(f"[rows]\nsouth = {source}\nnorth = {source}\n")
     assert run(["check", str(tmp_path / "job.toml")]) == 1
-    assert SECRET not in (err := capsys.readouterr().err) and "must differ from the data of" in err
+    assert SECRET not in (err := capsys.readouterr().err) and "must differ from the rows of" in err
     other = source.replace("SELECT *", "SELECT age, income")
     (tmp_path / "owner.toml").write_text(f"[rows]\nsouth = {source}\nnorth = {other}\n")
     assert run(["check", str(tmp_path / "job.toml")]) in (0, 1)

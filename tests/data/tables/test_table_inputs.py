@@ -74,7 +74,7 @@ def test_rows_of_another_shape_are_rows_of_missing_values() -> None:
 @pytest.mark.parametrize(
     "table, says",
     [
-        ({"age": [1]}, "each column of the schema once; missing or repeated: size"),
+        ({"age": [1]}, "each required column once; missing or repeated: size"),
         ({"age": [1], "size": [1, 2]}, "columns of one length; got 2"),
         (np.zeros(3), "two-dimensional; got 1"),
         (np.zeros((3, 3)), "the schema's 2 columns; got 3"),

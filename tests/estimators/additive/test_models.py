@@ -110,7 +110,7 @@ def test_several_classes_and_dates() -> None:
     assert [text.get_text() for text in model.plot().legends[0].get_texts()] == ["spring", "summer", "winter"]
 
 
-def test_a_regression_has_curves_in_the_units_of_the_target() -> None:
+def test_a_regression_has_curves_in_the_units_of_the_target(tmp_path: Path) -> None:
     y = (TABLE["age"] - 50) ** 2
     model = tt.PrivateAdditiveRegressor(
         schema=SCHEMA, curves=9, colluding=1, random_state=0, target_scale=1000.0
@@ -118,6 +118,8 @@ def test_a_regression_has_curves_in_the_units_of_the_target() -> None:
     assert model.score(TABLE, y) > 0.9
     curve = model.curve("age")
     assert 1500 < curve.y[0] - curve.y[32] < 3500 and curve.label == "effect on the target"
+    tt.save_model(model, tmp_path / "model.json")
+    assert tt.load_model(tmp_path / "model.json").curve("age").label == curve.label
 
 
 def test_few_records_get_straight_lines() -> None:

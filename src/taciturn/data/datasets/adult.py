@@ -1,4 +1,4 @@
-"""Adult: 45,222 people of the 1994 US census, 105 features; who earns more than $50,000? [ZKL18, sec. 5]"""
+"""Adult: 45,222 people of the 1994 US census, 105 features; who earns more than $50,000?"""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ ADULT = Source(
 
 
 def load_adult(*, scaling: str = "public", rows: str = "clip", fetch: bool = True) -> Dataset:
-    """Adult with the paper's 105 features: X (45,222 x 105), y = +1 if income is above $50,000, else -1.
+    """Adult: X (45,222 x 105), y = +1 if income is above $50,000, else -1.
 
-    Rows with a missing value are left out. Each categorical column becomes one column for each category that
+    The features are those of the paper [ZKL18, sec. 5] (Zhang, Khalili, Liu: see docs/glossary.md). Rows with
+    a missing value are left out. Each categorical column becomes one column for each category that
     adult.names declares, even if the category does not occur. Each of the six numeric columns stays one
     column. There is no bias column.
 

@@ -23,7 +23,7 @@ _CODED = {"EDUCATION": 7, "MARRIAGE": 4}  # EDUCATION_0 to EDUCATION_6 in the fi
 def load_credit(*, rows: str = "clip", fetch: bool = True) -> Dataset:
     """Default of credit card clients: X (30,000 x 99), y = +1 if the next payment is missed, else -1.
 
-    Amounts (NT$) are on a log scale from 0 to a million. The six repayment states are categories, since -2,
+    Amounts (NT$) are on a log scale up to a million. The six repayment states are categories, since -2,
     -1 and 0 are codes and not months of delay. A negative bill (money owed to the client) counts as 0. We
     chose this encoding by cross-validation on all rows and labels: its accuracy was 0.82, against 0.80 to
     0.81 with numeric states and linear amounts. So scores on these rows are a little too optimistic. The

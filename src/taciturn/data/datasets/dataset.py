@@ -1,4 +1,4 @@
-"""Dataset: a public data set, encoded with a schema of this package or with the paper's scaling."""
+"""Dataset: a public data set, scaled by a schema of this package or as in the paper (see adult.py)."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ PLAIN = 0.3  # the share of the column itself, 2v - 1, in a curve's squared norm
 SURFACES = 0.3  # the share of the surfaces in a row's squared norm, if there are surfaces
 _SPREAD = 2.0  # standard deviation of a frequency
 _MOST = 10_000  # the largest number of knots or surfaces
+_ROWS = 64  # rows in each matrix product for the surfaces
 
 
 @dataclass(frozen=True)
@@ -111,13 +112,14 @@ class Expansion:
     def _surface(self, units: Array) -> Array:
         """sqrt(2/D) cos(w.v + phase) for D frequencies w, scaled down to norm 1 if the norm is larger.
 
-        If there is only one row, a copy is appended before the matrix product: BLAS sums the product of a
-        single row in a different order, which would change the bits.
+        Each matrix product takes _ROWS rows, the last ones filled up with zeros. For another number of rows,
+        BLAS may sum in a different order, which would change the bits.
         """
         w, phase = frequencies(self.seed, self.surfaces, units.shape[1])
-        known = np.nan_to_num(units, nan=0.5)
-        moved = (known if len(known) > 1 else np.repeat(known, 2, axis=0)) @ w.T
-        waves = np.cos(moved[: len(known)] + phase) * math.sqrt(2.0 / self.surfaces)
+        known = np.zeros((-(-len(units) // _ROWS), _ROWS, units.shape[1]))
+        known.reshape(-1, units.shape[1])[: len(units)] = np.nan_to_num(units, nan=0.5)
+        moved = (known @ w.T).reshape(-1, self.surfaces)[: len(units)]
+        waves = np.cos(moved + phase) * math.sqrt(2.0 / self.surfaces)
         return np.asarray(waves / np.maximum(np.linalg.norm(waves, axis=1), 1.0)[:, None])
 
 

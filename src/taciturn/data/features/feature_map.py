@@ -30,9 +30,7 @@ AUTO = "auto"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Maps a row x to curves and surfaces, with norm at most 1.
-
-    A linear model of the mapped row is a nonlinear model of x.
+    """Maps a row x to curves and surfaces, with norm at most 1; a linear model of them is nonlinear in x.
 
     The public parameters determine the map, and `fit` learns nothing from rows. So the privacy bounds of a
     model that is trained on the mapped rows do not change. Values outside their range are clipped to the
@@ -98,7 +96,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def chosen(self) -> tuple[int, int]:
-        """(curves, surfaces), as given or chosen by `n`, `epsilon`, `delta` and the number of columns."""
+        """(curves, surfaces): as given, or chosen from `n`, `epsilon`, `delta` and the number of columns."""
         given = self.curves, self.surfaces
         if AUTO not in given:
             return given  # type: ignore[return-value]

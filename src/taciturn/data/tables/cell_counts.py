@@ -20,9 +20,9 @@ from .schema import Schema
 
 @dataclass(frozen=True)
 class CellCounts:
-    """How many cells of a column fit its field, and how many do not, for each reason.
+    """How many cells of a column fit the column's entry in the schema, and how many do not, by reason.
 
-    moved : cells outside the range.
+    moved : cells outside the range, which the encoder clips to the range.
     unknown : cells that are unreadable or of an undeclared category.
     """
 

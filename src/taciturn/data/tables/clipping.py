@@ -33,7 +33,7 @@ def row_norms(X: Any) -> Array:
 
 
 def clip_rows(X: Any, bound: float) -> Any:
-    """x min(1, bound / ||x||) for every row of a dense or CSR matrix. Rounding does not exceed the bound."""
+    """x min(1, bound / ||x||) for every row, dense or CSR, within the bound in spite of rounding errors."""
     X = merge_entries(X)
     factors = bound * shrink_factors(X, bound)
     return X.multiply(factors[:, None]).tocsr() if is_sparse(X) else X * factors[:, None]
@@ -78,7 +78,7 @@ def row_lengths(X: Any) -> tuple[Array, Array]:
 
 
 def whitened_factors(X: Any, whitening: Array | None) -> Array:
-    """min(1, 1 / ||V x + v||) of every row, where `whitening` is V with v as its last column; 1 without it.
+    """min(1, 1 / ||V x + v||) of every row; `whitening` is V with v as its last column. 1 if it is None.
 
     The scores of a model that was trained on whitened rows V x + v are multiplied by these factors.
     """

@@ -28,8 +28,8 @@ MISSING = -2  # a missing value
 _BLANKS = frozenset({"", "?", "na", "nan", "null", "none", "<na>"})
 
 Parsed = dict[str, NDArray[Any]]
-"""The parsed columns by name: float64 values (NaN if missing), or int64 indices of categories (also OTHER and
-MISSING)."""
+"""The parsed columns by name: float64 values (NaN if missing or unreadable), or int64 indices of categories
+(also OTHER and MISSING)."""
 
 _YES = frozenset({"1", "true", "yes", "y", "t"})
 _NO = frozenset({"0", "false", "no", "n", "f"})
@@ -98,7 +98,7 @@ def _truth(value: Any) -> float:
 def read_numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
     """The cells as floats; NaN for cells that are not numeric."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        with np.errstate(over="ignore"):  # long double
+        with np.errstate(over="ignore"):  # a long double may exceed the largest float64
             floats = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
     else:
         floats = np.fromiter(map(read_number, values), dtype=np.float64, count=len(values))

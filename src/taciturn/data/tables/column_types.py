@@ -20,7 +20,7 @@ class Column:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
-            raise DataError("`name` of a column must be a non-empty text.")
+            raise DataError(f"`name` of a column must be a non-empty text; got {self.name!r}.")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -62,8 +62,8 @@ class Number(Column):
             raise DataError(f"`{self.name}.high` must be above low = {low:g}; got {high:g}.")
         checks.real(f"{self.name}.high - {self.name}.low", high - low)
         for key in ("log", "symmetric"):
-            if not isinstance(getattr(self, key), bool):
-                raise DataError(f"`{self.name}.{key}` must be true or false.")
+            if not isinstance(given := getattr(self, key), bool):
+                raise DataError(f"`{self.name}.{key}` must be true or false; got {given!r}.")
         fill = None if self.fill is None else checks.real(f"{self.name}.fill", self.fill)
         self._set(low=low, high=high, fill=fill)
 
@@ -77,7 +77,7 @@ class Category(Column):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.values, list | tuple) or not all(isinstance(v, str) for v in self.values):
-            raise DataError(f"`{self.name}.values` must be a list of strings.")
+            raise DataError(f"`{self.name}.values` must be a list of strings; got {self.values!r}.")
         values = tuple(self.values)
         if not values:
             raise DataError(f"`{self.name}.values` must contain at least one value; it is empty.")
@@ -167,4 +167,4 @@ def _day(name: str, value: Any) -> dt.date:
     try:
         return dt.date.fromisoformat(value)
     except (TypeError, ValueError):
-        raise DataError(f"`{name}` must be a day such as 2026-11-16.") from None
+        raise DataError(f"`{name}` must be a day such as 2026-11-16; got {value!r}.") from None

@@ -19,7 +19,7 @@ from ...graph import Graph
 from ...rng import SeededStreams, streams_of
 
 Site = NDArray[np.int64]
-Hands = list[tuple[Any, NDArray[Any]]]
+Hands = list[tuple[Any, NDArray[Any]]]  # the rows (X_i, y_i) of every site
 
 
 def assign_evenly(rows: int, sites: int, *, seed: int) -> Site:
@@ -165,7 +165,7 @@ def assign_sites(
 
 
 def _persons_by_id(rows: int, person: Any) -> NDArray[np.int64]:
-    """The number of each row's person."""
+    """For each row, the number of its person: 0, 1, ..., in the order of the sorted ids."""
     given = _one_per_row("person", person, rows, "a person's id")
     return np.asarray(np.unique(given, return_inverse=True)[1], dtype=np.int64)
 

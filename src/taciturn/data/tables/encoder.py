@@ -38,16 +38,16 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    schema : Schema, its dictionary, or in short {"age": (0, 110), "ward": ["medical", "surgical"]}
-        The columns. If rows come without column names, their cells must be in the order of the schema.
+    schema : the columns: a Schema, its dictionary, or in short {"age": (0, 110), "ward": ["medical", "icu"]}.
+        If rows come without column names, their cells must be in the order of the schema.
     data_norm : float
         The bound on the norm of every row.
     intercept : bool
         Whether to add a last column `intercept`, which is 1 before the bound is applied. The bound includes
         this column.
     rows : "clip" or "scale"
-        "clip" scales each row with a norm above the bound down to the bound. "scale" divides all rows by one
-        public number, the largest norm that the schema allows divided by the bound, if this is above 1.
+        "clip" scales each row with a norm above the bound down to the bound. "scale" multiplies all rows by
+        bound / M, if this is below 1, where M is the largest norm that the schema allows.
     missing : "row", "field" or "indicator"
         What becomes zero if a value is missing: the whole row, or only the columns of that field. "indicator"
         does the same as "field", and adds to each field a column that is 1 if the value is missing. The
@@ -110,14 +110,15 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def unread_cells(self, X: Any) -> NDArray[np.bool_]:
         """A mask, (rows, columns), of the cells that are missing, unreadable or of an undeclared category.
 
-        The mask is computed from the rows without noise, so only the owner of the rows may see it.
+        A number with `fill` is never marked. The mask is computed from the rows without noise, so only the
+        owner of the rows may see it.
         """
         return self._absent(X, OTHER)
 
     def unreadable(self, X: Any) -> NDArray[np.bool_]:
-        """A mask, (rows,), of the records that become rows of zeros because a value is missing or unreadable.
+        """A mask, (rows,), of the records in which a value is missing or unreadable.
 
-        If `missing` is not "row", these are the records in which all values are missing or unreadable.
+        If `missing` is not "row", only the records in which all values are missing or unreadable.
         """
         absent = self._absent(X, MISSING)
         return np.asarray(absent.any(axis=1) if self.missing_as == "row" else absent.all(axis=1))
@@ -163,8 +164,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         checks.choice("missing", self.missing_as, MISSING_AS)
         if self.expansion is None and self.seed:
             raise DataError(f"`seed` is only for `surfaces`; got seed = {self.seed} without surfaces.")
-        if not isinstance(self.intercept, bool):
-            raise DataError(f"`intercept` must be True or False; got {type(self.intercept).__name__}.")
+        checks.flag("intercept", self.intercept)
         return public_columns(self.schema)
 
     def __sklearn_tags__(self) -> Any:
@@ -226,9 +226,10 @@ def expand(
     ]
     rows = len(columns[schema.names[0]])
     Z = expansion.rows(np.column_stack(numbers) if numbers else np.zeros((rows, 0)), blocks)
+    Z = np.hstack([Z, np.ones((rows, 1))]) if intercept else Z
     if missing == "row":
         Z[no_answer(schema, columns)] = 0.0
-    return np.hstack([Z, np.ones((rows, 1))]) if intercept else Z
+    return Z
 
 
 def feature_names(schema: Schema, expansion: Expansion | None, *, indicators: bool) -> tuple[str, ...]:

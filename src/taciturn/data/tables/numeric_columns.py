@@ -19,7 +19,7 @@ from .table_inputs import take_columns
 class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The columns `names` of a table as numbers, in the order of `names`. An array is returned unchanged.
 
-    A cell that is not numeric becomes 0; `unread_cells` finds such cells.
+    A cell that is not numeric becomes 0 (`unread_cells` finds such cells), and infinity becomes 1e300.
 
     >>> columns = PlainColumns(["a", "b"])
     >>> columns.transform({"b": ["2", "?"], "a": [1, 3]})

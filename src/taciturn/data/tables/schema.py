@@ -46,7 +46,7 @@ class Schema:
 
     @classmethod
     def of(cls, **columns: Any) -> Schema:
-        """A schema in one line: (low, high) for a number, a list of texts for a category, bool for yes/no.
+        """A schema in one line: (low, high) for a number, a list of texts, bool for yes/no, or a field.
 
         >>> Schema.of(age=(0, 110), ward=["medical", "surgical"], smoker=bool).feature_names
         ('age', 'ward=medical', 'ward=surgical', 'smoker')
@@ -118,7 +118,7 @@ def _field(name: str, public: Any) -> Field:
     """The field for a short description of a column."""
     if isinstance(public, Field):
         if public.name != name:
-            raise DataError(f"`{name}` must be a field of the same name; got the field {public.name!r}.")
+            raise DataError(f"`{name}` must be described by a field named {name!r}; got {public.name!r}.")
         return public
     if public is bool:
         return Boolean(name)

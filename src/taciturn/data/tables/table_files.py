@@ -30,7 +30,7 @@ Columns = dict[str, Sequence[Any]]
 
 SUFFIXES = (".csv", ".parquet")
 _BLOCK = 256  # lines of a CSV file that are read at once; their cells fit into the CPU cache
-_LARGE = 2**22  # Arrow parses the numbers of CSV files with more bytes; for smaller files it loads too slowly
+_LARGE = 2**22  # larger CSV files are parsed by Arrow; for smaller files, loading Arrow takes too long
 _LINE_BREAK = ord("\n")
 _WIDE = {  # the byte order marks; the mark of UTF-32 begins with a mark of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",

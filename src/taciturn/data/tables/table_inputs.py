@@ -55,9 +55,7 @@ def _by_name(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
     listed = list(known)
     absent = [name for name in names if listed.count(name) != 1]
     if absent:
-        raise DataError(
-            f"`X` must have each column of the schema once; missing or repeated: {', '.join(absent)}."
-        )
+        raise DataError(f"`X` must have each required column once; missing or repeated: {', '.join(absent)}.")
     return {name: _array(table[name]) for name in names}
 
 

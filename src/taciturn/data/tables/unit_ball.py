@@ -62,7 +62,7 @@ class UnitBallScaling:
             return sparse.hstack(beside, format="csr") if self.intercept else scaled
         numbers = np.arange(X.shape[0]) if chosen is None else chosen
         rows = np.empty((len(numbers), X.shape[1] + self.intercept))
-        for start in range(0, len(numbers), _BLOCK):  # in blocks: a copy of all rows would need memory
+        for start in range(0, len(numbers), _BLOCK):  # in blocks, because X[some] is a copy
             some = numbers[start : start + _BLOCK]
             part, kept = X[some], None if keep is None else keep[some]
             factors = self.factors(part, kept)

@@ -31,8 +31,8 @@ class EffectCurve:
     """The effect of one column on the score.
 
     x : numbers, days (`datetime.date`) or categories.
-    y : the effect at each x: (points,), or (points, classes) for more than two classes. The mean of y over
-        the public range, or over the categories, is 0; no row is needed to compute this mean.
+    y : the effect at each x: (points,), or (points, classes) for more than two classes. A constant is
+        subtracted so that the mean over all x is 0. This needs no rows.
     missing : the effect of a missing value, on the same scale as y.
     label : the name of the scale of y.
     """
@@ -61,7 +61,7 @@ def read_curve(encoder: BoundedEncoder, coef: Array, name: str, label: str) -> E
     """The curve of a column. `coef` is (outputs, features), in the order of the encoder's features."""
     schema = _schema(encoder)
     if not is_additive(encoder):
-        raise ParameterError("`curve` needs a model of curves alone; this one has surfaces, or clips rows.")
+        raise ParameterError("`curve` needs an encoder with curves, but without `surfaces` or `intercept`.")
     field = next((field for field in schema if field.name == name), None)
     if field is None:
         raise ParameterError(f"`name` must be one of {', '.join(schema.names)}; got {name!r}.")

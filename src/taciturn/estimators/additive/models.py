@@ -46,7 +46,7 @@ class AdditiveModel(PrivateLinearModel):
         """Train across sites, as `PrivateLogisticRegression.fit`; `X` is a table with the schema's columns.
 
         Missing values are allowed. With curves, each column has a separate effect for missing values. With
-        straight lines, a missing value counts as the middle of its range.
+        straight lines, a missing number counts as the middle of its range, and a missing boolean as False.
         """
         if self.data_norm != 1.0:
             raise ParameterError(
@@ -56,7 +56,7 @@ class AdditiveModel(PrivateLinearModel):
         rows = len(take_columns(schema.names, X)[schema.names[0]])
         counted = assign_sites(rows, site, self.sites, self.graph, 0, person)  # the fit assigns rows again
         knots = self._knots(schema, sum(counted.samples), counted.graph.n)
-        missing = "indicator" if knots > 1 else "field"  # with straight lines, records are few
+        missing = "indicator" if knots > 1 else "field"  # straight lines: too few records for more columns
         self.encoder_ = BoundedEncoder(schema, curves=knots, missing=missing)
         super().fit(self.encoder_.lazy_rows(X), y, site, person)
         self.n_features_in_ = len(schema)

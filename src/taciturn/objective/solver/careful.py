@@ -1,4 +1,4 @@
-"""Gradients with very small rounding errors, used where ordinary gradients cannot certify `tol`.
+"""Gradients with very small rounding errors, for a `tol` (see general.py) too small for ordinary gradients.
 
 Each matrix A is split as A = H + T. The high part H has only the first beta bits of the entries; the rest T
 is smaller by a factor of about 2^-beta. If 2 beta + log2(terms) <= 53, a sum of `terms` products of two high

@@ -1,8 +1,8 @@
 """The general minimiser: argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f>, for all repeats at once.
 
 A repeat is one of several independent runs, each with its own noise. The minimised function phi is m-strongly
-convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m. The solver makes this bound at most
-`tol`; the bound includes the rounding error of the gradient.
+convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m. The solver certifies `tol`: it makes this
+bound at most `tol`. The bound includes the rounding error of the gradient.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UP = 1 + 1e-9  # covers the relative rounding errors of a norm and of m, for d 
 
 @dataclass
 class SolverState:
-    """Results of earlier solves of a site, which save time. Results are within `tol` with any state."""
+    """Results of earlier solves of a site, which save time. A solution is within `tol` with any state."""
 
     preconditioner: Preconditioner = field(default_factory=Preconditioner)
     last: tuple[Array, Array] | None = None  # the last minimisers, and the gradients of the loss term at them
@@ -41,7 +41,7 @@ class Solution:
     f: Array  # (repeats, d)
     distance: Array  # (repeats,): an upper bound on the distance to the exact minimiser
     gradient_norm: Array  # (repeats,): an upper bound on the norm of the exact gradient at f
-    passes: int  # the number of passes over the rows
+    passes: int  # the number of passes over the rows, without those of a compiled kernel
     rebuilds: int  # how often the preconditioner was rebuilt
 
 
@@ -86,7 +86,7 @@ def _together(phi: GradientEvaluator, start: Array, goal: float, state: SolverSt
     slack = phi.doubt(start)
     target = np.maximum(goal - 2.0 * slack, np.maximum(0.25 * goal, 1e-3 * slack))
     f, g = lbfgs(phi, start.copy(), target, state.preconditioner, _most(phi), known)
-    unseen = g is known or phi.count > 1  # otherwise the only pass over the rows was at `start`
+    unseen = g is known or phi.count > 1  # otherwise g is new, from a pass at `start`
     if known is not None and unseen and np.any(np.all(f == start, axis=1)):
         g = phi.gradient(f)  # `doubt` does not cover the rounding errors in `known`
     bound = _certain(g, phi.doubt(f))

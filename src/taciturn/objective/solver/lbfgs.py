@@ -92,7 +92,7 @@ class Point:
     size: Array
 
     def move(self, other: Point, which: NDArray[np.bool_]) -> Point:
-        """A point with the state of `other` in the repeats `which`, and this state in all other repeats."""
+        """The state of `other` in the repeats `which`, and of `self` in the rest."""
         if which.all():
             return other
         row = which[:, None]

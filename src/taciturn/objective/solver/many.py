@@ -123,9 +123,9 @@ def minimise(
 def finish(
     objective: Objective, curvature: float, linear: Array, start: Array, tol: float, f: Array, bound: Array
 ) -> int:
-    """Solve the repeats that the kernel could not certify with the general solver, and update f and bound.
+    """Let the general solver replace f and bound of the repeats that the kernel could not certify.
 
-    Return the number of passes over the rows that this took.
+    Return its number of passes over the rows.
     """
     passes = 0
     for r in np.flatnonzero(~(bound <= (objective.strong + curvature) * tol)):

@@ -27,7 +27,7 @@ _NOISE = 10.0  # a step counts as idle only if the norm is at most this many tim
 
 
 def newton(phi: GradientEvaluator, start: Array, target: float, *, steps: int = 200) -> Array:
-    """f, (1, d), of a single repeat: ||gradient|| <= target, or as small as rounding errors allow."""
+    """f, (1, d), of a single repeat: ||gradient|| <= target, if the steps and rounding errors allow this."""
     f = start
     best, least, idle = f, np.inf, 0
     for _ in range(steps):
@@ -45,7 +45,7 @@ def newton(phi: GradientEvaluator, start: Array, target: float, *, steps: int = 
 
 
 def newton_step(phi: GradientEvaluator, f: Array) -> Array:
-    """The Newton step -H^-1 gradient at f, (1, d); f plus this step is near the minimiser if f is near it."""
+    """The Newton step -H^-1 gradient, (1, d). Near the minimiser, its length is about the distance to it."""
     return _direction(phi, f, phi.gradient(f)[0])
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 LARGEST_MATRIX = 1200  # a matrix is inverted only if it has at most this many rows
-_DRIFT = 0.05  # after this relative change of the curvature term, P is inverted again
-_FAR = 3.0  # after this relative change of the curvature term, P is rebuilt from the rows
+_DRIFT = 0.05  # after this relative change of the curvature term, P is updated, with the same W
+_FAR = 3.0  # after this relative change of the curvature term, P is built with a new W
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ class Preconditioner:
             self.form = self.form.following(phi)
 
     def cost(self, phi: GradientEvaluator) -> float:
-        """The cost of building P, measured in passes over the rows: B d^2 / (4 B d repeats)."""
+        """The cost of building P, measured in passes over the rows: 1 for W, and B d^2 / (4 B d repeats)."""
         if isinstance(self.form, Diagonal):
             return float(LARGEST_MATRIX)  # never rebuild: the L-BFGS pairs are worth more than a new diagonal
         return 1.0 + phi.objective.dimension / (4.0 * len(phi.linear))
@@ -151,7 +151,7 @@ def _dual(phi: GradientEvaluator, root: Array, rest: Array) -> Dual:
 
 
 def positive_inverse(A: Array) -> Array:
-    """A^-1 for a positive definite A. If Cholesky fails in floats, a little is added to the diagonal of A."""
+    """A^-1 for a positive definite A. If Cholesky fails: of A with a larger diagonal, or else of diag A."""
     eye, size = np.eye(len(A)), float(np.trace(A))
     for jitter in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
         try:

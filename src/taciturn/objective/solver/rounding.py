@@ -78,7 +78,6 @@ def least_tol(
     """A `tol` that careful gradients (careful.py) certify for all rows of norm at most 1.
 
     m : the strong convexity constant of the minimised function.
-
     pull : an upper bound on ||linear|| / m, where `linear` includes the noise. The norm of the minimiser is
         at most F = pull + C s1 / m.
     smooth : the curvature bound of all terms except the loss, divided by m.

@@ -2,8 +2,8 @@
 
     minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
 
-A repeat is one of several independent runs, each with its own b. The arguments `work` and `room` are memory
-for intermediate results.
+Here m = rho/N + curvature and b = linear (see gradient_evaluator.py). A repeat is one of several independent
+runs, each with its own b. The arguments `work` and `room` are memory for intermediate results.
 
 The direction is -H^-1 g with H = m + Z' W Z, from a Cholesky factorisation of H. If there are fewer rows than
 features, the smaller matrix m + W^1/2 Z Z' W^1/2 is factorised instead (Woodbury's identity). The step length
@@ -128,7 +128,7 @@ def _direction(rows: Matrices, m: float, h: Array, g: Array, t: Array, p: Array)
 def _step(
     law: LossCode, weight: float, a: float, first: float, rise: float, z: Array, u: Array, t: Array, s: Array
 ) -> float:
-    """A step length s that decreases phi. The slope at s is first + s rise + weight <L'(z + s u), u>."""
+    """A step length x that decreases phi. The slope at x is first + x rise + weight <L'(z + x u), u>."""
     bend = weight * law.bend * dot(u, u) + rise
     low, high, at = 0.0, np.inf, 1.0
     for _ in range(_TRIALS):

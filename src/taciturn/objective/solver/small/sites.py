@@ -80,7 +80,7 @@ def loss_code(loss: Loss) -> LossCode:
 
 
 def _code(loss: Loss) -> int | None:
-    """The number of a loss in the kernels; None for any other loss, including subclasses of these three."""
+    """The number of a loss in the kernels; None for any other loss, even a subclass of one of them."""
     kinds = (Logistic, SmoothHinge, LogCosh)
     return kinds.index(type(loss)) if type(loss) in kinds else None
 

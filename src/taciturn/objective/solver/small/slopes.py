@@ -16,7 +16,7 @@ _FAR = 700.0  # exp(-700) is not subnormal
 
 
 class LossCode(NamedTuple):
-    """A loss with |L'| <= 1 as numbers: `code` is its kind, `width` its h or scale, and `bend` its c1."""
+    """A loss with |L'| <= 1 as numbers: `code` is its kind, `width` its h or scale, `bend` sup L''."""
 
     code: int
     width: float
@@ -92,7 +92,7 @@ def gradient_doubt(
     """An upper bound on the rounding error of a gradient, derived in `rounding.py`.
 
     sizes : weight, max ||x||, max |offset|, and the largest number of entries in a row plus one.
-    count, length, pull : the number of rows, ||f||, and ||b||.
+    count, length, pull : the number of rows, ||f||, and ||b||; m and b are those of kernel.py.
     """
     weight, norm, far, wide = sizes
     reach = weight * count * norm

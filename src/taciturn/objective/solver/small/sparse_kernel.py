@@ -2,11 +2,12 @@
 
     minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
 
-If conjugate gradients stop early, they still give a descent direction. The step length comes from the line
-search of `newton.py`, which uses only slopes and guarantees that phi decreases. The first directions are
-approximate; the faster the gradient decreases, the more exact the next direction is. Each repeat has a lane,
-which is one column of the arrays. A lane that is done keeps its model while the other lanes continue. The
-arguments `work` and `room` are memory for intermediate results.
+Here m = rho/N + curvature and b = linear (see gradient_evaluator.py). A repeat is one of several independent
+runs, each with its own b. Conjugate gradients that stop early still give a descent direction. The step length
+comes from the line search of `newton.py`, which uses only slopes and guarantees that phi decreases. The first
+directions are approximate; the faster the gradient decreases, the more exact the next direction is. Each
+repeat has a lane, which is one column of the arrays. A lane that is done keeps its model while the others
+continue. The arguments `work` and `room` are memory for intermediate results.
 """
 
 from __future__ import annotations
