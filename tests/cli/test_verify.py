@@ -156,6 +156,7 @@ def test_certify_still_verifies_a_file_and_says_which_command_does(
         ("run.json", ["--authority", "a.pem"], "--authority is only for files that a site signed"),
         ("proof-1.json", [], "network's authority with --authority"),
         ("statement.json", ["--card", "card.md", "--authority", "a.pem"], "--card has no effect"),
+        ("statement.json", ["--json", "--authority", "a.pem"], "--json has no effect"),
     ],
 )
 def test_options_that_do_not_fit_the_file_are_refused(

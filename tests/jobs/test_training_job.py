@@ -41,6 +41,12 @@ def test_links_name_the_sites_in_any_order(tmp_path):
         ('kind = "train"', 'kind = "guess"', 5, "`kind`: must be 'train', 'describe', 'evaluate'"),
         ('kind = "train"', "", None, "`kind`: must be given"),
         ('loss = "logistic"', 'loss = "tree"', 9, "`loss`: `kind` must be one of logistic, smooth-hinge"),
+        (
+            'loss = "logistic"',
+            'loss = { kind = "smooth-hinge", h = 0.5, c = 1 }',
+            9,
+            r"does not take these keys: \['c'\]; it takes kind, h",
+        ),
         ('graph = "complete"', 'grap = "complete"', 10, "`grap`: is not a known key"),
         ('name = "south"', 'name = "north"', 21, "`sites.1.name` must differ from the names"),
         ('name = "south"', 'name = "south"\ndata = "s.csv"', 22, "`sites.1.data` belongs in owner.toml"),
@@ -97,6 +103,11 @@ def test_an_error_names_file_line_and_key(tmp_path, old, new, line, words):
         ('south = "south.csv"', "south = 3", "`rows.south`: must be a table"),
         ("[rows]", "csv = { decimal = ',' }\n[rows]", "`csv.decimal` must differ from `csv.separator`"),
         (
+            'south = "south.csv"',
+            'south = { data = "south.parquet", csv = { separator = ";" } }',
+            "`rows.south`: `csv` must be left out: south.parquet is not a CSV file",
+        ),
+        (
             'north = "north.csv"',
             'north = { data = "north.csv", at = "noon" }',
             "`rows.north.at`: is not a known key",
@@ -108,6 +119,13 @@ def test_an_error_in_the_owners_file_names_that_file(tmp_path, old, new, words):
     with pytest.raises(ParameterError, match=words) as error:
         read_job(path)
     assert str(error.value).startswith(str(tmp_path / "owner.toml")) and "\n" not in str(error.value)
+
+
+def test_a_loss_without_an_estimator_is_refused_before_a_run(tmp_path):
+    path = written(tmp_path, 'loss = "logistic"', 'loss = "squared"')
+    path.write_text(path.read_text(encoding="utf-8").replace('classes = ["no", "yes"]', ""), encoding="utf-8")
+    with pytest.raises(ParameterError, match=r"line 9: `loss` must be 'log-cosh' for a regression"):
+        read_job(path)
 
 
 def test_a_job_without_its_owners_file_says_what_to_write(tmp_path):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from taciturn.privacy.ledger.pricing import LEAK
 from taciturn.report.card import answers, model_card
 from taciturn.report.registry import registry_entry
 
@@ -37,6 +40,16 @@ def test_missing_bound_is_shown_without_a_number(certificates):
     yaml = pytest.importorskip("yaml", reason="the extra `docs` is not installed")
     entry = yaml.safe_load(registry_entry(certificates["none"]))
     assert "epsilon" not in entry["deployment"]["privacy_loss"]["privacy_parameters"]
+
+
+def test_documents_do_not_call_a_bound_public_that_was_taken_from_the_data(certificates):
+    public = certificates["gaussian"]
+    leaky = replace(public, run=replace(public.run, marks=(*public.run.marks, LEAK)))
+    question = "Is the sensitivity bounded without the data?"
+    assert answers(public)[question].startswith("Yes: rows of norm at most 1 (a public bound)")
+    assert answers(leaky)[question].startswith(f"No: rows of norm at most 1 ({LEAK})")
+    assert "from public facts alone" in registry_entry(public)
+    assert "public bound" not in registry_entry(leaky) and "public facts" not in registry_entry(leaky)
 
 
 def test_model_card_fills_in_facts_and_leaves_the_rest_to_its_publisher(certificates):

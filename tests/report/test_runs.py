@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import taciturn as tt
+from support.problems import make_sites
 from taciturn.core.errors import ParameterError
 from taciturn.report import from_runs
 
@@ -25,6 +27,13 @@ def test_key_numbers_are_the_last_round(runs) -> None:
     loss, accuracy, *_ = from_runs(runs, title="t").key_numbers["norm"]
     assert loss.value == runs["norm"].loss[:, -1].mean() and loss.low == runs["norm"].loss[:, -1].min()
     assert accuracy.format == "percent" and accuracy.high == runs["norm"].accuracy[:, -1].max()
+
+
+def test_a_regression_shows_its_mean_absolute_error() -> None:
+    problem = tt.Problem(make_sites(), loss=tt.LogCosh(), C=20.0, regularization=0.5)
+    run = tt.simulate(problem, "ring", tt.ADMM(0.5), rounds=2)
+    _, error, *_ = from_runs({"a": run}, title="t").charts
+    assert (error.title, error.label, error.format) == ("Error", "mean absolute error", "plain")
 
 
 def test_one_repeat_has_no_range(runs) -> None:

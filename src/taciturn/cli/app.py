@@ -80,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
 
 @lru_cache(maxsize=1)
 def _commands(*registered: object) -> Any:
-    """The parser of all commands. The cache keeps it for processes that run many commands, such as tests."""
+    """The parser of all commands. A process that runs many commands, such as a test, makes it only once."""
     return typer.main.get_command(app)
 
 

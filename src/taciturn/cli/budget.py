@@ -45,8 +45,9 @@ def show(
     typer.echo(f"  left   {left} for one more run")
     for number, run in enumerate(found.runs, 1):
         typer.echo(f"  {number:>3}. {run.time}  {run.what}: {describe_run(run)}")
-    typer.echo(f"Head: {found.head.rows} rows, {found.head.digest}. Note the head in another place: if")
-    typer.echo("an older copy replaces this file, later charges are lost, and only the note reveals it.")
+    typer.echo(f"Head (number of rows, hash of the last row): {found.head.rows} rows, {found.head.digest}.")
+    typer.echo("Note the head in another place: if an older copy replaces this file, later charges are lost,")
+    typer.echo("and only the note reveals the loss.")
 
 
 def _run(run: BudgetRun) -> dict[str, Any]:

@@ -27,8 +27,8 @@ def certify(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="A file to verify, as with `taciturn verify`. With a file, --delta is the only setting that "
-            "you may give."
+            help="With a file, the command does the same as `taciturn verify`, and --delta is the only "
+            "setting that you may give."
         ),
     ] = None,
     method: Annotated[
@@ -74,7 +74,10 @@ def certify(
     ] = None,
     loss: Annotated[LossName | None, typer.Option(help="The loss; logistic by default.")] = None,
     regularization: Annotated[
-        float | None, typer.Option(help="The weight of the regulariser; 0 by default.")
+        float | None,
+        typer.Option(
+            help="The weight of the regulariser; 0 by default. For masked, the planner chooses it by default."
+        ),
     ] = None,
     sites: Annotated[int | None, typer.Option(help="The number of sites; degree + 1 by default.")] = None,
     outputs: Annotated[
@@ -94,7 +97,7 @@ def certify(
         ),
     ] = None,
     output_std: Annotated[
-        float | None, typer.Option(help="As --output-rate: Gaussian noise with this standard deviation.")
+        float | None, typer.Option(help="Like --output-rate, but Gaussian noise of this standard deviation.")
     ] = None,
     out: Out = None,
     registry: Registry = None,
@@ -103,7 +106,7 @@ def certify(
 ) -> None:
     """Compute the privacy cost of a run from its settings.
 
-    The command only computes; it starts no run. To check an existing run, use `taciturn verify`.
+    The command starts no run. To check an existing run, use `taciturn verify`.
 
     `--method masked` needs --sites, --samples (of each site), --dimension, --epsilon and --colluding. The
     other methods need --noise, --C, --samples, --degree, --penalty, --dimension and --rounds. Norm noise also
@@ -122,7 +125,7 @@ def certify(
         return
     if settings := [name for name in given if name != "delta"]:
         raise typer.BadParameter(
-            f"a file to verify already contains the settings; leave out {_option(settings[0])}."
+            f"the file already contains the settings of its run; leave out {_option(settings[0])}."
         )
     verify(file, delta=delta, **written)
     if not as_json:
@@ -149,8 +152,8 @@ _BY_NOISE = {
 }
 _REASONS = {
     "dual": "dual perturbation has one constant penalty, which is also the dual step",
-    "masked": "the noise of a masked run follows from --epsilon",
-    "none": "these options need --noise norm or gaussian",
+    "masked": "a masked run does not use ADMM, and its noise follows from --epsilon",
+    "none": "it needs --noise norm or gaussian",
 }
 _ONLY_MASKED = ("epsilon", "colluding")
 
@@ -197,6 +200,9 @@ def _masked(given: dict[str, Any]) -> Certificate:
     return plan(**settings, delta=delta, graph=graph, loss=loss, large_delta=True).certificate
 
 
+_MAKERS = {"masked": _masked}
+
+
 def _perturbed(given: dict[str, Any]) -> Certificate:
     """The certificate of one site of an ADMM run. Its cost does not depend on the other sites' schedules."""
     from ..methods.admm.prepared import PreparedADMM
@@ -219,11 +225,7 @@ def _perturbed(given: dict[str, Any]) -> Certificate:
     return prepared.forecast(run, given.get("delta", 1e-5))
 
 
-_MAKERS = {"masked": _masked}
-
-
 def _method(given: dict[str, Any]) -> Method:
-    """The method that the options describe."""
     from ..methods.admm.perturbations import METHODS
 
     noise, output = _noise(given, "rate", "std"), _noise(given, "output_rate", "output_std")
@@ -239,7 +241,7 @@ def _method(given: dict[str, Any]) -> Method:
 
 
 def _noise(given: dict[str, Any], rate: str, std: str) -> NormNoise | GaussianNoise | None:
-    """The noise with the given rate or standard deviation; None without both options."""
+    """The noise with the given rate or standard deviation; None if neither option is given."""
     from ..privacy.noise import GaussianNoise, NormNoise
 
     if rate in given:

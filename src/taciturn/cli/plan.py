@@ -1,4 +1,4 @@
-"""`taciturn plan`: choose a method, rounds and noise within a privacy budget, and show their certificate."""
+"""`taciturn plan`: choose a method, rounds and noise within a privacy budget, and show this plan."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _schema(file: Path) -> Any:
     try:
         return Schema.from_dict(json.loads(file.read_text(encoding="utf-8")))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"{file.name} is not a schema: it is not valid JSON.") from error
+        raise DataError(f"`--schema` must be a JSON file; {file} is not valid JSON.") from error
 
 
 def _show(found: Plan) -> None:
@@ -171,6 +171,10 @@ def _show(found: Plan) -> None:
         columns = ("rounds", "pull", "growth", "noise tilt", "noise", "forecast", "loss", "no privacy")
         rows = (_trial(tried, found.baseline) for tried in found.tried[:6])
         show_table("The best schedules of the trial runs, by the loss of the average model", rows, columns)
+        say(
+            "pull: 2 * penalty * neighbours / C in round 1, mean over the sites; growth, noise tilt: the "
+            "factors by which penalty and noise change in each round; forecast: the expected excess loss.\n"
+        )
     say(found.sentence())
 
 

@@ -1,13 +1,14 @@
 """`taciturn verify`: recompute the numbers of a certificate, and check that the files of a run agree.
 
 A certificate states the facts of a run, and the privacy cost that follows from these facts. A ledger is the
-file in which a run records the cost of each round before the round starts.
+file in which a run records the cost of each round before the round starts. The paper is [ZKL18].
 """
 
 from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,7 +41,8 @@ def verify(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="For a ledger: the delta of the computed certificate; by default, the delta of the budget."
+            help="For a ledger: the delta of the computed certificate; by default the delta of the budget "
+            "in the ledger, or 1e-5 without a budget."
         ),
     ] = None,
     authority: Annotated[
@@ -56,8 +58,9 @@ def verify(
 
     For a certificate, the command recomputes every number from the facts that the certificate states. For a
     ledger (the file that records the cost of each round), it computes the certificate, even if the run was
-    interrupted. In the folder of a run, it checks that model, certificate, ledger and trace (the values that
-    the sites released in each round) agree.
+    interrupted. In the folder of a run, it checks that the model, the certificate and the ledger agree with
+    each other, and with the values that the sites released last. If the run made answers and no model, it
+    checks the sums from which the answers were computed.
 
     If a site signed the file, give --authority. Such a file is a statement (what a run cost) or a proof (that
     a site contradicted itself).
@@ -65,7 +68,8 @@ def verify(
     The command prints rounded numbers; the certificate that --out writes has all digits.
     """
     if file.name.startswith(_SIGNED) and file.suffix == ".json":
-        _verify_signed(file, authority, delta=delta, out=out, registry=registry, card=card)
+        given = {"delta": delta, "out": out, "registry": registry, "card": card, "json": as_json or None}
+        _verify_signed(file, authority, given)
         return
     if authority is not None:
         raise typer.BadParameter("--authority is only for files that a site signed: a statement or a proof.")
@@ -76,7 +80,7 @@ def verify(
             typer.echo(f"ok  {line}")
 
 
-def _verify_signed(file: Path, authority: Path | None, **given: Any) -> None:
+def _verify_signed(file: Path, authority: Path | None, given: dict[str, Any]) -> None:
     from .sites.keys import verify as verify_signed
 
     for name, value in given.items():
@@ -91,7 +95,7 @@ def _verify_signed(file: Path, authority: Path | None, **given: Any) -> None:
 
 
 def _read(file: Path, delta: float | None) -> tuple[Certificate, list[str]]:
-    """(certificate, lines): for the folder of a run, there is one line for each check that passed."""
+    """(certificate, lines). For the folder of a run, `lines` has a line for each check that passed."""
     from ..core.errors import CertificateError
     from ..jobs.verify_run import verify_run
     from ..privacy.certificate.certificate import Certificate
@@ -111,14 +115,13 @@ def _read(file: Path, delta: float | None) -> tuple[Certificate, list[str]]:
 
 
 def _certify_ledger(file: Path, delta: float | None) -> Certificate:
-    """The certificate of a ledger; `delta` is the given one, or the largest of its budgets, or 1e-5."""
+    """The certificate of a ledger at `delta`. None means the largest delta of its budgets, or else 1e-5."""
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.ledger.disk import SqliteLedger
     from ..sites.rounds.store import is_site_file, read_ledger
 
-    if is_site_file(file):
-        return Certificate.from_ledger(read_ledger(file), delta=1e-5 if delta is None else delta)
-    with SqliteLedger(file, readonly=True) as ledger:
+    site = is_site_file(file)
+    with nullcontext(read_ledger(file)) if site else SqliteLedger(file, readonly=True) as ledger:
         own = [budget.delta for budget in ledger.budgets if budget is not None]
         return Certificate.from_ledger(ledger, delta=delta if delta is not None else max(own, default=1e-5))
 
@@ -186,7 +189,7 @@ def _show(certificate: Certificate, *, verified: bool) -> None:
     columns = ("bound", "epsilon", "delta")
     show_table("Worst site, all rounds", _lines(certificate), columns, left=("bound",))
     if not certificate.against and not _theorem_applies(certificate):
-        say("The paper's theorem does not apply to this run: the certificate states the conditions.")
+        say("Theorem 3 of the paper does not apply to this run. The certificate states its conditions.")
     say(certificate.statement())
     if verified:
         say("Verified: every number follows from the facts in the file.")
@@ -217,15 +220,15 @@ def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
 def _documents(
     certificate: Certificate, file: Path | None, registry: Path | None, card: Path | None
 ) -> dict[str, str]:
-    """The text of each requested document. Label and columns come from model.json, if the folder has it."""
+    """The text of each requested document. If model.json is beside `file`, it gives label and columns."""
     if registry is None and card is None:
         return {}
     from ..report.card import model_card
     from ..report.registry import registry_entry
 
     about: dict[str, Any] = {}
-    folder = Path() if file is None else file if file.is_dir() else file.parent
-    if file is not None and (folder / "model.json").is_file():
+    folder = file if file is None or file.is_dir() else file.parent
+    if folder is not None and (folder / "model.json").is_file():
         from ..estimators.model_file import read_model
 
         model = read_model(folder / "model.json")

@@ -1,1 +1,1 @@
-"""The job format of `taciturn train` and `taciturn site`: its models, its reader, and the reader of rows."""
+"""The files job.toml and owner.toml: their keys, and how they and the tables of a job are read."""

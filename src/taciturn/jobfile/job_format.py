@@ -31,21 +31,10 @@ KINDS: tuple[str, ...] = get_args(Kind)
 OLDER: dict[Any, dict[str, Any]] = {"taciturn-training/1": {}, "taciturn-job/1": {"intercept": False}}
 """Older formats that are still read, each with its own defaults for keys that a file leaves out."""
 
-_OF_MODELS = (
-    "loss",
-    "rounds",
-    "max_rounds",
-    "C",
-    "regularization",
-    "intercept",
-    "missing",
-    "encoding",
-    "noise",
-    "effort",
-    "whiten",
-)
+_OF_MODELS = "loss rounds max_rounds C regularization intercept missing encoding noise effort whiten".split()
+"""The keys of a job that learns a model; a job of questions must not have them."""
 _FIXED = {"rounds": 1, "C": 1.0, "regularization": 1.0, "intercept": False}
-"""A job of questions has these values for the keys of a model; its questions fix the number of rounds."""
+"""Placeholders for these keys in a job of questions. Its number of rounds follows from the questions."""
 
 Text = Annotated[str, Field(min_length=1)]
 if TYPE_CHECKING:
@@ -92,8 +81,8 @@ class MapFacts(Facts):
     """`[encoding]`: represent the numeric columns by curves and surfaces; see `taciturn.data.FeatureMap`.
 
     curves : the number of knots of each numeric column's curve.
-    surfaces : the number of random cosines, which represent interactions. "auto" computes either number
-        from the number of records or persons, and from the job's epsilon and delta.
+    surfaces : the number of random cosines, which represent interactions. For both keys, "auto" computes the
+        number from the number of records or persons, and from the job's epsilon and delta.
     seed : the public seed of the cosines.
     """
 
@@ -155,7 +144,7 @@ class Job(Facts):
     sites: Annotated[tuple[JobSite, ...], LISTED] = Field(min_length=1, max_length=65535)
 
     elsewhere: ClassVar[Mapping[str, str]] = {}
-    """The keys that this kind of job file must not have, each with the end of its error message."""
+    """The keys that jobs of this class must not have, each with the end of its error message."""
 
     @model_validator(mode="before")
     @classmethod
@@ -209,7 +198,7 @@ class Job(Facts):
         return self
 
     def _check_training(self) -> None:
-        """Check a job that learns a model: keys that its method does not use, and keys that need another."""
+        """Check a job that learns a model: refuse keys of other methods, and keys without a key they need."""
         if self.questions:
             raise ValueError("`questions` must be left out of a job of kind 'train'")
         given = [key for key in self.model_fields_set if getattr(self, key) is not None]
@@ -223,7 +212,7 @@ class Job(Facts):
             )
 
     def _check_label(self, label: Label) -> None:
-        """Check that only a classifier has classes, or one positive class, and that the columns differ."""
+        """Check that only a classifier has classes, and that no other key names the label's column."""
         told = (label.classes is not None) + (label.positive is not None)
         if told > 1 or (self.kind == TRAIN and told != (self.loss.kind != "regression")):
             raise ValueError(

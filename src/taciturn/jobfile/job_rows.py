@@ -36,11 +36,9 @@ class TableFile:
     @property
     def fingerprint(self) -> str:
         """A hash of the file's path or the database's address; it is the same for all jobs on these rows."""
-        return (
-            digest(["file", str(self.path.resolve())])
-            if isinstance(self.path, Path)
-            else self.path.fingerprint
-        )
+        if isinstance(self.path, Path):
+            return digest(["file", str(self.path.resolve())])
+        return self.path.fingerprint
 
     def read(self, needed: Sequence[str], numbers: Sequence[str] = ()) -> Columns:
         """Read the columns `needed`; raises if one is missing. In CSV, columns in `numbers` become floats."""
@@ -54,8 +52,9 @@ class TableFile:
         """The names of all columns of a table file; empty for a file of arrays and for a query."""
         from ..data.tables.table_files import SUFFIXES, column_names
 
-        tabular = isinstance(self.path, Path) and self.path.suffix.lower() in SUFFIXES
-        return column_names(self.path, self.csv) if isinstance(self.path, Path) and tabular else ()
+        if isinstance(self.path, Path) and self.path.suffix.lower() in SUFFIXES:
+            return column_names(self.path, self.csv)
+        return ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,14 +113,17 @@ def check_samples(job: Job, site: JobSite, found: int, path: Path | TableQuery) 
 
 
 def read_labels(label: Label, values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """(targets, known): a number or the index of a class for each row, 0 if unknown; and which are known."""
-    from ..data.tables.column_parsing import parse_column
+    """(targets, known): for each row, a number or the index of a class; and whether its label is known.
+
+    The target of a row is 0 if its label is not known.
+    """
+    from ..data.tables.column_parsing import OTHER, parse_column
 
     found = parse_column(label_type(label), values)
     if label.told is None:
         return np.nan_to_num(found), ~np.isnan(found)
     if label.positive is not None:
-        return (found == 0).astype(np.int64), found >= -1
+        return (found == 0).astype(np.int64), found >= OTHER
     return np.maximum(found, 0), found >= 0
 
 
@@ -159,7 +161,7 @@ def make_encoder(job: Job, *, intercept: bool = False, units: int | None = None)
 
 
 def chosen_map(job: Job, units: int | None) -> tuple[int, int]:
-    """The numbers (curves, surfaces) of `[encoding]`. Public numbers replace "auto"; see `make_encoder`."""
+    """The numbers (curves, surfaces) of `[encoding]`; "auto" is computed. `units` is as in `make_encoder`."""
     from ..data.features.blind_choice import schema_map
 
     told = [site.samples for site in job.sites]

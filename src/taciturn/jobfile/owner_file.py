@@ -60,14 +60,14 @@ class DatabaseFacts(Facts):
 
 
 class SharedBudget(Facts):
-    """`[budget]`: the file of a budget that several runs share. A new file needs `epsilon` and `delta`."""
+    """`[budget]`: the file of a budget that several runs share. A new file needs `epsilon`."""
 
     ledger: Text
     epsilon: float | None = Field(default=None, gt=0)
     delta: float | None = Field(default=None, ge=0, lt=1)
 
     def open(self, folder: Path) -> Budget:
-        """Open the budget. The path `ledger` of its file is relative to `folder`, the folder of the job."""
+        """Open the budget. The path `ledger` is relative to `folder`, the folder of the job."""
         from ..privacy.ledger.budget import Budget
 
         return Budget(folder / self.ledger, self.epsilon, self.delta)
@@ -83,11 +83,13 @@ class RowsEntry(Facts):
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
         check_source(self.data, self.csv, self.database)
+        if self.csv is not None and not str(self.data).lower().endswith(".csv"):
+            raise ValueError(f"`csv` must be left out: {self.data} is not a CSV file")
         return self
 
 
 def check_source(data: object, csv: CsvFacts | None, database: DatabaseFacts | None) -> None:
-    """Check that the rows are in one place, and that CSV options are given for files only."""
+    """Check that the rows are in one place, and that `csv` is given for files only."""
     if (data is None) == (database is None):
         raise ValueError("give either `data` (a file) or `database`")
     if csv is not None and database is not None:
@@ -104,7 +106,7 @@ class OwnerFile(Facts):
     rows : one key for each site, with the path of the site's file, or a table such as
         `{ data = "south.csv", csv = { separator = ";" } }` or
         `{ database = { url = "...", query = "SELECT ..." } }`.
-    csv : the format of the CSV files; for one site, `csv` in `rows` replaces it.
+    csv : the format of the CSV files of all sites whose entry in `rows` has no `csv`.
     budget : the budget that all runs on these rows share. Each run is charged before it starts; see
         `taciturn.Budget`.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -35,12 +36,12 @@ def _with_key(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def read_loss(entry: Any) -> Loss:
     """Read a loss: "logistic", or {kind = "smooth-hinge", h = 0.5}."""
     fields = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
-    kind = checks.choice("kind", fields.pop("kind", None), tuple(SHIPPED))
-    try:
-        loss: Loss = SHIPPED[kind](**fields)
-    except TypeError as error:
-        raise ParameterError(f"the loss {kind} does not take these keys: {sorted(fields)}.") from error
-    return loss
+    kind = SHIPPED[checks.choice("kind", fields.pop("kind", None), tuple(SHIPPED))]
+    known = signature(kind).parameters
+    if wrong := sorted(set(fields) - set(known)):
+        keys = ", ".join(["kind", *known])
+        raise ParameterError(f"the loss {kind.name} does not take these keys: {wrong}; it takes {keys}.")
+    return kind(**fields)
 
 
 def read_noise(entry: Any) -> NormNoise | GaussianNoise:
@@ -54,7 +55,7 @@ def read_noise(entry: Any) -> NormNoise | GaussianNoise:
 
 
 def write_loss(loss: Any) -> dict[str, Any]:
-    """The table that `read_loss` reads as this loss."""
+    """The loss as a table, which `read_loss` reads back (not for the squared loss: its `reach` is no key)."""
     return {"kind": str(loss.name), **vars(loss)}
 
 

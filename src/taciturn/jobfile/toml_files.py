@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from ..core.errors import ExitCode, ParameterError, SiteError, WrongFiles
 from ..core.toml import complaint, read_toml
 
-LONGEST = 2**20  # characters; an error about a longer file does not name the line
+LONGEST = 2**20  # characters; an error in a longer file does not name the line
 
 Model = TypeVar("Model", bound=BaseModel)
 Given = ParamSpec("Given")
@@ -69,10 +69,10 @@ def check_entries(path: Path, model: type[Model], entries: dict[str, Any], text:
 
 
 def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) -> tuple[str | int, ...]:
-    """The rest of the path of a wrong key, if the message begins with the key in backquotes, else ().
+    """The rest of the path of a wrong key, of which pydantic reports only the start `path`.
 
-    path : the first part of the path, as pydantic reports it. For ("schema",), the message begins with the
-        name of a field, and the result has the index of the field instead.
+    The message begins with this rest in backquotes; if not, the result is (). A message about the schema
+    begins with the name of a field instead, and the result ends with the index of this field.
     """
     if not message.startswith("`"):
         return ()
@@ -138,7 +138,7 @@ def _has(value: Any, path: KeyPath) -> bool:
     return True
 
 
-_MARK = re.compile(  # a text, a comment, a bracket or the end of a line
+_MARK = re.compile(  # matches a string, a comment, a bracket or the end of a line
     r'''"""(?:[^"\\]|\\.|""?(?!"))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"'''
     r"""|'''(?:[^']|''?(?!'))*+'{3,5}|'[^'\n]*'|#[^\n]*|[\[\]{}\n]""",
     re.DOTALL,
@@ -146,9 +146,9 @@ _MARK = re.compile(  # a text, a comment, a bracket or the end of a line
 
 
 def _starts(text: str) -> list[tuple[int, str]]:
-    """Where a start of the text is valid TOML: its length, and the brackets that close its open lists.
+    """(n, brackets) for the end of each line: the first n characters, then `brackets`, are valid TOML.
 
-    This holds at the end of each line, unless a multi-line text goes on.
+    The brackets close the lists that are still open. Lines inside a multi-line string are left out.
     """
     found, open_lists = [], ""
     for mark in _MARK.finditer(text):

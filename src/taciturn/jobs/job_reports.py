@@ -36,7 +36,7 @@ def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) ->
         "Disagreement",
         "largest distance of a site from the mean",
         [Curve(job.name, range(1, len(gap) + 1), gap.tolist())],
-        note="Computed from released vectors. Loss and accuracy are not shown: no noise would protect them.",
+        note="Computed from released vectors. Loss and accuracy are not shown: no noise protects them.",
     )
     hidden = ("simulated", "repeats", "seed", "names", "samples", "graph", "versions")
     data = from_certificates(

@@ -51,6 +51,6 @@ def _personalise(job: Job, file: TableFile, model: Path, path: Path) -> Path:
     elif isinstance(file.path, Path):
         own = joint.personalise(*read_arrays(file.path, "X", "y"))
     else:
-        raise SiteError(f"the job {job.name} has no `label`, so it has no own models.")
+        raise SiteError(f"`--personalise` needs a `label` in the job {job.name} if rows are in a database.")
     save_model(own, path)
     return path

@@ -26,8 +26,8 @@ _HEAD = "# Made by `taciturn plan`: names, paths, labels and columns are placeho
 def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path]:
     """Write train.toml, owner.toml, job.toml and a file for each site. Raises if one of them exists."""
     names = _names(found)
-    texts = {TRAINING: training_entries(found, schema), OWNER: {"rows": {n: f"{n}.csv" for n in names}}}
-    texts |= {NETWORK: network_entries(found)}
+    texts = {TRAINING: training_entries(found, schema), NETWORK: network_entries(found)}
+    texts |= {OWNER: {"rows": {name: f"{name}.csv" for name in names}}}
     texts |= {f"{name}.toml": site_entries(found, i) for i, name in enumerate(names)}
     there = [name for name in texts if (folder / name).exists()]
     if there:

@@ -61,15 +61,14 @@ class InterruptedRun:
 def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[InterruptedRun]:
     """The interrupted runs in this folder that spent privacy budget, with certificates at `delta`.
 
-    Raises if the folder has files other than ledgers, or if `again` is False and there are such runs.
+    Raises if the folder has other files than such runs leave, or if `again` is False and there are such runs.
     """
     if not folder.exists():
         return []
     if not folder.is_dir():
         raise ParameterError(f"`--out` must be a new or empty folder; got {folder}, which is a file.")
     ledgers = sorted(folder.glob("ledger*.sqlite"))
-    known = {path.name + end for path in ledgers for end in ("", ".lock", "-journal")}
-    known.add(LEDGER + ".lock")
+    known = {LEDGER + ".lock", *(path.name + end for path in ledgers for end in ("", ".lock", "-journal"))}
     if any(path.name not in known and path.suffix != PART for path in folder.iterdir()):
         raise ParameterError(
             f"`--out` must be a new or empty folder; {folder} is not empty. Another run on the "

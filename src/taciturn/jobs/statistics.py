@@ -1,5 +1,6 @@
 """What a job can do besides training: noisy scores, descriptions and answers, and a check of its tables.
 
+Scores and descriptions use the job's keys delta (1e-5 instead of 0), large_delta, colluding, person and seed.
 The check has no noise, so it is for the owner of the rows only. It spends no budget and writes no file.
 """
 
@@ -41,9 +42,9 @@ def evaluate_job(
     bins: int = 20,
     public: bool = False,
 ) -> PrivateScore:
-    """Score a model on the tables of a job. The job sets delta, colluding, person and budget.
+    """Score a model on the tables of a job, within the budget of the tables' owner.
 
-    public : True declares that a model without a certificate was made without these tables.
+    public : True declares that the model was made without these tables. Its certificate is then not checked.
     """
     job, folder = read_job(Path(path)), Path(path).parent
     if job.label.told is None:
@@ -60,7 +61,7 @@ def evaluate_job(
 
 
 def describe_job(path: str | PathLike[str], *, epsilon: float, bins: int = 20) -> PrivateDescription:
-    """Describe the columns of a job's schema. The job sets delta, colluding, person and budget."""
+    """Describe the columns of a job's schema, within the budget of the tables' owner."""
     job, folder = read_job(Path(path)), Path(path).parent
     tables = read_tables(job, job.files(folder), job.schema_.names)
     with job.spending(folder):
@@ -81,14 +82,14 @@ def _request(job: OwnedJob, tables: JobTables) -> dict[str, Any]:
 
 
 def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], list[Path]]:
-    """Answer the questions of a job. Return the answers, and the paths of the files with the answers.
+    """Answer the questions of a job. Return the answers, and the paths of all written files.
 
     The files are in the folder `out`; by default, in the folder `answers` next to the job file.
     """
     job, folder = read_asked(path), path.parent
     out = folder / "answers" if out is None else out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ParameterError(f"`--out` must be a new or empty folder; {out} is not empty.")
+        raise ParameterError(f"`--out` must be a new or empty folder; {out} is not.")
     questions = read_questions(job.questions, several=job.kind == SEVERAL)
     schema = None if job.table is None else job.schema_
     public = PublicTable(

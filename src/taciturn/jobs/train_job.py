@@ -72,7 +72,7 @@ class ReadyJob:
     budget: Budget | None = None
 
     def train(self, *, verbose: bool = False) -> TrainedJob:
-        """Train and write the files. Without a seed, the ledger has each cost, even after a crash."""
+        """Train and write the files. A run without a seed also has a ledger, which a crash does not lose."""
         with self.budget or nullcontext():
             fitted = self._spend(verbose=verbose)
         return TrainedJob(self.job, fitted, self.folder, self.budget)
@@ -107,7 +107,7 @@ def train_job(
     """Train the job in the file `path`, and write the results to the new or empty folder `out`.
 
     By default, `out` is the folder `run` next to the job file. Everything is checked before anything is
-    spent, and every cost is in the folder's ledger before the message that causes it is released.
+    spent. Without a seed, every cost is in the folder's ledger before the message that causes it is released.
 
     again : True starts a new run after an interrupted run. The costs of both runs add up.
     verbose : True shows the progress on a terminal.
@@ -166,7 +166,7 @@ class TrainingRows:
 
 
 def gather(job: TrainingJob, folder: Path) -> TrainingRows:
-    """Read and encode all tables. The encoder depends on their numbers of rows, but on no value in them."""
+    """Read and encode all tables. The encoder depends on their number of records or persons, and no value."""
     tables = read_tables(job, job.files(folder), [*job.schema_.names, job.label.column])
     encoder = make_encoder(job, units=tables.units)
     X = held_if_few(encoder.lazy_rows(tables.columns))

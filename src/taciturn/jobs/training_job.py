@@ -38,9 +38,6 @@ class OwnedJob(Job):
 
     @model_validator(mode="after")
     def _check_owned(self) -> Self:
-        for k, site in enumerate(self.sites):
-            if site.csv is not None and not str(site.data).lower().endswith(".csv"):
-                raise ValueError(f"`sites.{k}.csv` must be left out: {site.data} is not a CSV file")
         if self.budget is not None and self.seed is not None:
             raise ValueError("`seed` must be left out with a `budget`: seeded noise protects no one")
         return self
@@ -50,7 +47,8 @@ class OwnedJob(Job):
         places = (site.database or (folder / str(site.data)).resolve() for site in self.sites)
         if (k := first_repeated(places)) is not None:
             raise ParameterError(
-                f"`sites.{k}.data` must differ from the data of all other sites: each record is at one site."
+                f"`rows.{self.names[k]}` in {OWNER} must differ from the rows of all other sites: each "
+                "record is at one site only."
             )
         return [
             TableFile(site, folder / str(site.data), (site.csv or self.csv).form())
@@ -70,7 +68,7 @@ class AskedJob(OwnedJob):
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
         if self.kind == TRAIN:
-            raise ValueError("`kind` must be a question; use `taciturn train` for jobs of kind 'train'")
+            raise ValueError("`kind` must name a question; use `taciturn train` for jobs of kind 'train'")
         return self
 
 
@@ -92,6 +90,8 @@ class TrainingJob(OwnedJob):
             raise ValueError(f"`kind` must be 'train'; use `taciturn ask` for jobs of kind {self.kind!r}")
         if self.rounds is not None and self.max_rounds is not None:
             raise ValueError("`max_rounds` must be left out if `rounds` is given")
+        if self.loss.name not in ("logistic", "smooth-hinge", "log-cosh"):
+            raise ValueError("`loss` must be 'log-cosh' for a regression with `taciturn train`")
         return self
 
     def network(self) -> str | Graph:

@@ -1,9 +1,9 @@
 """Check that the files of a run agree: model, certificate, ledger, trace, and signed statement.
 
 The certificate states the privacy cost of the run, the ledger records each cost, and the trace has every
-vector that a site released. The check notices if one file was changed. A forger who rewrites all files can
-make them agree; only the signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere,
-protects against this.
+vector that a site released; only its last round is checked. The check notices if one of the other files was
+changed. A forger who rewrites all files can make them agree; only the signature of a site's statement
+(`taciturn site verify`), or a hash kept elsewhere, protects against this.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def verify_run(folder: Path) -> tuple[Certificate, list[str]]:
 
 
 def _check_result(folder: Path, certificate: Certificate) -> list[str]:
-    """Check that the certificate was written for the totals in result.json, the answers to questions."""
+    """Check that the certificate was written for the totals in result.json, if the job asked questions."""
     from ..privacy.certificate.released import Released
 
     path = folder / RESULT
@@ -87,7 +87,7 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
             )
         return ["no ledger: the certificate names no ledger"]
     if certificate.head is None:
-        raise CertificateError(f"{path}: is not the ledger of {CERTIFICATE}, which names no ledger.")
+        raise CertificateError(f"{path}: is not the ledger of {CERTIFICATE}, a certificate without ledger.")
     given = certificate.delta, certificate.released, certificate.form
     if path.name == STORE:
         fresh = Certificate.from_ledger(read_ledger(path), *given)

@@ -15,6 +15,7 @@ from ..core.formatting import format_cost, format_delta, join_words
 from ..privacy.certificate import masked_words
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.certificate.summary import three_points
+from ..privacy.ledger.pricing import LEAK
 from .data import Mark
 from .html.numbers import power, written
 
@@ -71,6 +72,12 @@ def covers(certificate: Certificate) -> str:
     return "one record at one site; a person with several records is protected less"
 
 
+def bound_on_rows(certificate: Certificate) -> str:
+    """The bound on the norm of a row, and whether the bound is public, in words."""
+    source = LEAK if LEAK in certificate.run.marks else "a public bound"
+    return f"rows of norm at most {certificate.run.data_norm:g} ({source})"
+
+
 def cost(certificate: Certificate) -> str:
     """The cost in words: epsilon and delta, or "no bound"."""
     if not math.isfinite(certificate.epsilon):
@@ -107,13 +114,13 @@ _SIMULATED = (
 _IDEALISED = (
     "The figures assume that every site finds the exact minimiser; the solver's error is not covered."
 )
-_MASKED = "The figures account for rounding and floating-point error."
+_MASKED = "The figures cover the rounding of the values to whole numbers, and floating-point error."
 _COVERED = "The figures include the cost of the solver's remaining error."
 _REAL = "The noise came from a secret source and cannot be repeated."
 
 
 def headline(certificates: Mapping[str, Certificate]) -> str:
-    """For one run, the three main points of its statement; for several runs, the epsilon of each."""
+    """The main points of one run's statement; for several runs, their epsilons or, above four, the range."""
     if len(certificates) == 1:
         return "\n\n".join(three_points(next(iter(certificates.values()))))
     delta = next(iter(certificates.values())).delta

@@ -2,7 +2,7 @@
 
 That publication explains how to evaluate a claim of differential privacy. Its questions are first about the
 parameters, then about the algorithm, then about the deployment. The answers come from the certificate of the
-model, which states the privacy cost. If it has no answer, the publisher of the model must fill in the answer.
+model, which states the privacy cost. The publisher of the model must add the answers that it does not have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ..core.formatting import format_cost, format_delta, format_odds
 from ..core.templates import fill
 from ..privacy.certificate import assumptions
 from ..privacy.certificate.certificate import Certificate
-from .brief import NOT_COVERED, brief, covers, holds_against
+from ..privacy.ledger.pricing import LEAK
+from .brief import NOT_COVERED, bound_on_rows, brief, covers, holds_against
 
 YOURS = "*to be filled in by the publisher of the model*"
 
@@ -24,7 +25,9 @@ YOURS = "*to be filled in by the publisher of the model*"
 def model_card(certificate: Certificate, about: Mapping[str, Any] | None = None) -> str:
     """The model card. `about` may contain `name`, and the keys of `about` in `from_certificates`."""
     if certificate.run.loss.counting:
-        raise ParameterError("`--card` needs the certificate of a model; this is the certificate of counts.")
+        raise ParameterError(
+            "`--card` needs the certificate of a model, but this is the certificate of counts."
+        )
     told, run = dict(about or {}), certificate.run
     glance = {
         name.capitalize(): answer.replace("|", "/") for name, answer in brief(certificate, told).items()
@@ -54,10 +57,10 @@ def answers(certificate: Certificate) -> dict[str, str]:
         "What is the unit of privacy?": f"{covers(certificate).capitalize()}.",
         "Which data sets are neighbours?": f"Bounded: {run.relation}.",
         "Which mechanism?": f"{run.noise} noise, method {run.method!r}; {assumptions.status(certificate)}.",
-        "How do several releases compose?": f"{certificate.rounds} rounds are counted together by the "
-        f"{certificate.accountant or 'no'} accountant; the costs of other runs on the same records add up.",
-        "Is the sensitivity bounded without the data?": f"Yes: rows of norm at most {run.data_norm:g}, by "
-        "public bounds; rows with a larger norm are clipped.",
+        "How do several releases compose?": f"{certificate.rounds} rounds are counted together (accountant: "
+        f"{certificate.accountant or 'none'}); the costs of other runs on the same records add up.",
+        "Is the sensitivity bounded without the data?": f"{'No' if LEAK in run.marks else 'Yes'}: "
+        f"{bound_on_rows(certificate)}; rows with a larger norm are clipped.",
         "Who must be trusted (the threat model)?": f"The claim holds against {holds_against(certificate)}.",
         "Is the randomness suitable?": _randomness(certificate),
         "How is floating-point arithmetic handled?": _floats(certificate),

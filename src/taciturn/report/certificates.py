@@ -62,9 +62,9 @@ def from_certificates(
     quality : numbers of each run other than its cost, such as a test score.
     illustration : a picture above the charts.
     """
-    if len({certificate.delta for certificate in certificates.values()}) != 1:
+    if len(deltas := {certificate.delta for certificate in certificates.values()}) != 1:
         raise ParameterError(
-            "`certificates` must contain at least one certificate, all with the same `delta`."
+            f"`certificates` must be at least one, all with the same `delta`; got deltas {sorted(deltas)}."
         )
     first = next(iter(certificates.values()))
     alone = len(certificates) == 1
@@ -96,7 +96,8 @@ def _accountings(certificates: Mapping[str, Certificate], delta: float) -> list[
     words = {
         "renyi": (
             f"ε at δ = {power(delta)}",
-            "All rounds together: computed exactly if all noise is Gaussian, otherwise by Rényi divergence."
+            "All rounds together: computed exactly if all noise is Gaussian, otherwise the smaller of pure "
+            "ε and a bound by Rényi divergence."
             f" Except for a chance of {format_odds(delta)}, the probability of anything visible "
             "changes by at most the factor exp(ε).",
         ),
@@ -106,8 +107,8 @@ def _accountings(certificates: Mapping[str, Certificate], delta: float) -> list[
         ),
         "paper": (
             "Paper's P(t)",
-            "The bounds of the paper's Theorem 3, added up over the rounds. The theorem has stronger "
-            "conditions than the other two bounds.",
+            "The bounds of Theorem 3 of Zhang, Khalili and Liu (ICML 2018), added up over the rounds. The "
+            "theorem has stronger conditions than the other two bounds.",
         ),
     }
     failing = [  # these runs have a finite bound of the paper, although its theorem does not apply to them
@@ -206,6 +207,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
             level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # constant after the last release
             spent = np.minimum(level, getattr(cost, total))
             # A run that ended early is certified at the cost of all planned rounds; its curve may end lower.
+            # A budget at one fixed Renyi order is certified as a whole.
             if whole:
                 spent[-1] = getattr(cost, total)
             found[kind].append(spent)

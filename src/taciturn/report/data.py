@@ -1,4 +1,4 @@
-"""The content of a report as plain data classes, which know nothing about runs, ledgers or HTML.
+"""The content of a report as plain data classes, independent of the code of runs, ledgers and HTML.
 
 A report compares one or more runs, each with a name. A run has the same colour in every chart.
 """
@@ -107,8 +107,8 @@ class NetworkMap:
 
     def __post_init__(self) -> None:
         _check_length("places", self.places, "point per site", len(self.names))
-        if any(not 0 <= i < len(self.names) for edge in self.edges for i in edge):
-            raise ParameterError(f"`edges` must name sites 0 to {len(self.names) - 1}.")
+        if wrong := [edge for edge in self.edges if not 0 <= min(edge) <= max(edge) < len(self.names)]:
+            raise ParameterError(f"`edges` must name sites 0 to {len(self.names) - 1}; got {wrong[0]}.")
 
 
 @dataclass(frozen=True)
@@ -158,13 +158,13 @@ class Illustration:
 class ReportData:
     """The content of a report page.
 
-    headline : the result in up to three sentences.
+    headline : the result in a few sentences; an empty line separates paragraphs.
     scale : the epsilon to show on a scale of usual values; None if there are several runs, or no bound.
     illustration : a picture above the charts.
     brief : the questions of a data-protection officer with their answers, shown before any chart.
     key_numbers : for each run, the numbers at the top of the page.
     effects, effects_label, outputs : for an additive model: the amount that each column adds to the score,
-        the label of the axis, and the classes if there are more than two.
+        the label of that amount, and the classes if there are more than two.
     files : names of files with results, for links. The keys say what the files contain. The files must be in
         the folder of the page.
     settings, provenance : nested mappings of plain values.

@@ -16,7 +16,8 @@ from ..core.formatting import format_cost
 from ..core.templates import fill
 from ..privacy.certificate import assumptions
 from ..privacy.certificate.certificate import Certificate
-from .brief import NOT_COVERED, covers, holds_against, took_part
+from ..privacy.ledger.pricing import LEAK
+from .brief import NOT_COVERED, bound_on_rows, covers, holds_against, took_part
 
 
 def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = None) -> str:
@@ -32,7 +33,8 @@ def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = N
     delta = {} if pure else {"delta": f"{float(whole)}e{power}" if power else whole}
     learnt = f" of {told['learnt']}" if told.get("learnt") else ""
     names = [{"data_curator_name": facts.name, "data_curator_type": ""} for facts in certificate.sites]
-    rows = f"tables with rows of norm at most {run.data_norm:g}, by public bounds"
+    rows = f"tables with {bound_on_rows(certificate)}"
+    public = LEAK if LEAK in run.marks else "from public facts alone; every schedule was fixed before the run"
     central = run.where in ("process", "simulated", "planned", "folders")
     facts = {
         "slug": told.get("slug", ""),
@@ -55,6 +57,7 @@ def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = N
         "actors": who,
         "release": "One release" if certificate.rounds == 1 else "Many releases",
         "rounds": f"{certificate.rounds} rounds, accounted for together",
+        "preprocessing": public,
         "mechanisms": f"{run.noise} noise, method {run.method}, {run.rounds} rounds planned",
         "composition": f"accountant: {certificate.accountant or 'none'}",
         "not_covered": "Not covered: " + "; ".join(NOT_COVERED) + ".",

@@ -57,11 +57,14 @@ def _charts(runs: Mapping[str, Run]) -> list[Chart]:
     gaps = [run.consensus_gap for run in apart.values()]
     low, high = min((gap.min() for gap in gaps), default=0.0), max((gap.max() for gap in gaps), default=0.0)
     wide = bool(0 < 10 * low < high)  # a linear axis would hide the small values
-    correct, distance = "share of records classified correctly", "largest distance of a site from the mean"
+    title, label, form = "Accuracy", "share of records classified correctly", "percent"
+    if all(run.ledger.run.loss.kind == "regression" for run in runs.values()):
+        title, label, form = "Error", "mean absolute error", "plain"
+    distance = "largest distance of a site from the mean"
     loss, accuracy, gap = _curves(runs, "loss"), _curves(runs, "accuracy"), _curves(apart, "consensus_gap")
     found = [
         Chart("loss", "Loss", "mean loss, L(t)", loss, private=False, note=note),
-        Chart("accuracy", "Accuracy", correct, accuracy, "percent", private=False, note=note),
+        Chart("accuracy", title, label, accuracy, form, private=False, note=note),
         Chart("gap", "Disagreement", distance, gap, log=wide, note=note),
     ]
     return [chart for chart in found if chart.curves]

@@ -11,7 +11,7 @@ def test_sweep(tmp_path, capsys):
     path.write_text(GRID)
     assert run(["sweep", str(path), "--out", str(out), "--engine", "local"]) == 0
     said = capsys.readouterr().out
-    assert "The Pareto front" in said and "4 points:" in said and "small.csv" in said
+    assert "The Pareto front" in said and "4 combinations:" in said and "small.csv" in said
     assert sorted(p.name for p in out.iterdir()) == [
         "points",
         "small.csv",

@@ -140,6 +140,17 @@ def test_different_authority_is_reported_on_both_sides(tmp_path, capsys):
     assert len(prints) == 1 and prints[0] not in said(second, capsys, 0)
 
 
+def test_the_fingerprints_of_all_authorities_are_shown(tmp_path, capsys):
+    """While the authority changes, its file has two certificates, and both may sign for any site."""
+    path = network(tmp_path)[0]
+    added = Authority.throw_away()
+    with (tmp_path / "authority.pem").open("ab") as file:
+        file.write(pem(added.certificate))
+    text = said(path, capsys, 0)
+    for authority in (Authority.load(tmp_path), added):
+        assert f"the authority's fingerprint is {own.fingerprint(authority.certificate)}" in text
+
+
 def test_different_order_of_sites_is_reported(tmp_path, capsys):
     first, second = network(tmp_path, [(0, 1)])
     text = (tmp_path / "job.toml").read_text()

@@ -115,6 +115,15 @@ def test_check_reports_unreachable_neighbours(tmp_path: Path, capsys: Capture) -
     assert "has not connected to this site" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("options", [["--page", "--json"], ["--port", "8080"], ["--page", "--port", "65536"]])
+def test_status_refuses_options_that_would_have_no_effect(
+    tmp_path: Path, capsys: Capture, options: list[str]
+) -> None:
+    path = network(tmp_path)[0]
+    assert run(["site", "status", str(path), *options]) == 2
+    assert options[-2 if "--port" in options else -1] in capsys.readouterr().err
+
+
 def test_status_before_and_in_the_middle_of_a_run(tmp_path: Path, capsys: Capture) -> None:
     path = network(tmp_path)[0]
     assert run(["site", "status", str(path)]) == 1

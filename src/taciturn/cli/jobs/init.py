@@ -35,10 +35,7 @@ def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to w
 
 
 def _write_patients(path: Path, rows: int, seed: int, *, label: bool) -> None:
-    """Write a table of made-up patients.
-
-    Old patients, smokers, and patients with many visits are readmitted more often than others.
-    """
+    """Write a table of made-up patients: the old, smokers, and those with many visits return more often."""
     import numpy as np
 
     draw = np.random.default_rng(seed)

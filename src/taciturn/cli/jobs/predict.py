@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...core.files import check_folder, write_whole
 from ..app import app
 from ..sites.run import site
 
@@ -34,11 +34,11 @@ def predict(
 ) -> None:
     """Predict a class or a number for each record of a table.
 
-    The result is a CSV table. With each class, it has the probability or the score of the class. The column
+    The result is a CSV table. A logistic model also gives the probability of the predicted class. A model
+    with hinge loss gives a score: of two classes, it predicts the second if the score is positive. The column
     `unreadable` names the columns in which the record has no value, an unreadable value or an undeclared
     category. A record that the model cannot use gets no prediction.
     """
-    from ...core.files import check_folder
     from ...estimators.model_file import read_model
 
     check_folder("--out", out)
@@ -65,15 +65,13 @@ def predict(
 
 
 def _give(out: Path | None, names: list[str], columns: list[list[Any]]) -> None:
-    """Write the columns to the file or to the terminal. A missing prediction becomes an empty cell."""
+    """Write the columns to the file `out`, or else to the terminal. NaN and None become empty cells."""
     cells = [["" if cell is None or cell != cell else cell for cell in column] for column in columns]
-    if out is None:
-        _write(sys.stdout, names, zip(*cells, strict=True))
-        return
-    from ...core.files import write_whole
-
     text = io.StringIO()
-    _write(text, names, zip(*cells, strict=True))
+    csv.writer(text, lineterminator="\n").writerows([names, *zip(*cells, strict=True)])
+    if out is None:
+        sys.stdout.write(text.getvalue())
+        return
     write_whole(out, text.getvalue())
     said = f"wrote {len(cells[0])} predictions to {out}"
     empty = sum(cell == "" for cell in cells[0])
@@ -94,9 +92,3 @@ def _array(model: ModelFile, path: Path) -> Any:
             f"got shape {X.shape}."
         )
     return X
-
-
-def _write(file: Any, names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    lines = csv.writer(file, lineterminator="\n")
-    lines.writerow(names)
-    lines.writerows(rows)

@@ -40,8 +40,8 @@ def evaluate(
     """Score a classifier on private tables, with noise.
 
     The score consists of accuracy, confusion matrix, AUC and calibration. Its privacy cost adds to the cost
-    of training. The command uses the keys delta, colluding and person of the job file, and the budget in
-    owner.toml if there is one.
+    of training. The command uses these keys of the job file: delta, large_delta, colluding, person and
+    seed. If delta is 0, it uses 1e-5. It charges the budget in owner.toml if there is one.
     """
     from ...jobs.statistics import evaluate_job
 
@@ -54,8 +54,8 @@ def evaluate(
     typer.echo(f"accuracy  {found.accuracy}\nAUC       {found.auc}")
     if found.unanswered.low > 0:
         typer.echo(
-            f"unanswered {found.unanswered} of the rows, which count as wrong: a value of the row cannot be "
-            "read, or its label is not among the classes"
+            f"unanswered {found.unanswered} of the rows. They count as wrong answers, because a value of the "
+            "row cannot be read, or because its label is not among the classes."
         )
     typer.echo(
         f"confusion matrix (row: true class, column: predicted class), each count +-{found.margin:.0f}:"
@@ -107,8 +107,8 @@ def describe(
     """Describe the columns of private tables, with noise.
 
     The result has the mean, the quantiles and the histogram of each numeric column, and the share of each
-    category. It helps you to adjust the ranges in the job's schema before you train. The command uses the
-    keys delta, colluding and person of the job file, and the budget in owner.toml if there is one.
+    category. It helps you to adjust the ranges in the job's schema before you train. The command
+    charges the budget in owner.toml if there is one.
     """
     from ...jobs.statistics import describe_job
     from ...jobs.training_job import kind_in
@@ -135,7 +135,7 @@ def describe(
 
 
 def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
-    """Write the certificate to `kept` if it is a path. Print `facts`, or the statement if it is None."""
+    """Write the certificate to `kept`, if given. Print `facts` as JSON, or else the statement."""
     from ...core.canonical import plain
 
     stated = found.certificate

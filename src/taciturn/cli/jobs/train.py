@@ -50,7 +50,7 @@ def train(
         typer.Option(help="A new or empty folder for the results; `run` in the job's folder by default."),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the job and its files, but do not train.")
+        bool, typer.Option("--check", help="Only check the job and its files. This may create a budget file.")
     ] = False,
     again: Annotated[
         bool,

@@ -37,8 +37,11 @@ def attack(
 ) -> None:
     """Measure how well an attacker reconstructs one record of a site.
 
-    The attacker knows all other records of the site, and sees every vector that the sites send. The attack is
-    from the paper (Zhang, Khalili and Liu, ICML 2018). The command uses synthetic rows.
+    The attacker knows all other records of the site, and sees every vector that the sites send. To
+    reconstruct the record, it also needs the secret penalty of each round. The command compares four
+    attackers: "known" knows the penalties, "constant" uses the dual step instead, "estimated" estimates each
+    penalty, and "geometric" smooths these estimates. The rows are synthetic. The attack is from
+    Zhang, Khalili and Liu (2018).
     """
     from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
     from ...auditing.attack import run_attack
@@ -72,8 +75,9 @@ def _show(result: AttackResult) -> None:
     )
     show_table("How well an observer reconstructs one record", rows, columns, left=("observer",))
     say(
-        f"Without an attack: a random guess has cosine +-{result.chance:.3f}, the mean of the known records "
-        f"has cosine {result.prior:.3f}, and the more common label is right for {result.prior_label:.0%}."
+        f"For comparison, without an attack: a random guess has an absolute cosine of {result.chance:.3f} on "
+        f"average, and the mean of the known records has a cosine of {result.prior:.3f}. "
+        f"{result.prior_label:.0%} of the attacked records have the label that is more common at the site."
     )
 
 
@@ -102,8 +106,8 @@ def audit(
     """Measure lower bounds on epsilon in many worst-case runs.
 
     For several methods, the command runs the code of a real site on two data sets that differ in one record.
-    The better one can tell the outputs apart, the larger is the lower bound on epsilon. The exit code is 1 if
-    a measured lower bound is above the certified upper bound, or if another check fails.
+    The easier the two are to distinguish by their outputs, the larger is the lower bound on epsilon. The
+    exit code is 1 if a measured lower bound is above the certified upper bound, or if another check fails.
     """
     from ...auditing.audit import audit as run_audit
 
@@ -136,5 +140,5 @@ def _show_audit(report: AuditReport) -> None:
     )
     columns = ("case", "delta", "measured", "certified", "mean ratio", "verdict")
     show_table("Measured lower bounds and certified upper bounds", rows, columns, left=("case", "verdict"))
-    say("The mean ratio of the densities on the two data sets must be 1: this checks the computed densities.")
+    say("A mean ratio of 1 shows that the computed densities of the outputs match the noise that was drawn.")
     say(report.sentence())

@@ -146,11 +146,10 @@ def sweep(
     swept = run_sweep(load_grid(file), out, engine=engine, address=address)
     _show_front(swept)
     stem = out / swept.grid.name
-    typer.echo(f"{len(swept.rows)} points: {stem}.csv, .json, .png, .svg")
+    typer.echo(f"{len(swept.rows)} combinations: {stem}.csv, .json, .png, .svg")
 
 
 def _show_front(swept: SweepResult) -> None:
-    """Print the Pareto front as a table."""
     from ...core.formatting import format_cost
 
     rows = (

@@ -23,7 +23,7 @@ def kit(
     job: JobFile,
     folder: Annotated[Path, typer.Argument(help="The folder in which to write a folder for each party.")],
 ) -> None:
-    """Write a folder with the first files for every party of a job.
+    """Write one folder for each party of a job, with the files that the party needs to begin.
 
     The parties are the sites and, if the job has one, the relay. Each folder has job.toml, and STEPS.txt with
     the steps to take. A site's folder also has site.toml. The folders contain no keys.
@@ -66,7 +66,8 @@ def keys(
 ) -> None:
     """Make this site's private key and a signing request.
 
-    Send the request to the network's authority: the person who signs the keys of all sites.
+    Send the request to the network's authority: the person who signs the keys of all sites. With
+    --self-signed or --throw-away, the command makes a certificate, and no request.
     """
     from ...sites.files.keys import (
         check_hosts,
@@ -197,7 +198,7 @@ def verify(
         ),
     ],
     statement: Annotated[
-        Path | None, typer.Argument(help="The statement.json or stopped.json of a site.")
+        Path | None, typer.Argument(help="A site's statement.json, or stopped.json if a run has no model.")
     ] = None,
     proof: Annotated[
         Path | None,
@@ -206,8 +207,8 @@ def verify(
 ) -> None:
     """Verify a file that a site signed.
 
-    The file is a statement, which says what a run cost and names its result files, or a proof that a site
-    contradicted itself.
+    The file is a statement or a proof. A statement says what a run cost and names its result files. A proof
+    shows that a site contradicted itself.
     """
     from ...core.formatting import format_cost, format_delta
     from ...privacy.certificate.masked_words import holds_while
@@ -234,6 +235,10 @@ def verify(
         counted = f"{facts['rounds']} releases in {len(tried)} attempts"
     counted = f"at least {counted}" if facts.get("at_least") is True else counted
     typer.echo(one_line(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}"))
+    if left_out := facts.get("left_out"):
+        typer.echo(
+            one_line(f"{facts['site']} states that it released nothing in {left_out} rounds of the result")
+        )
     against = facts.get("epsilon_against")
     held = holds_while(facts.get("colluding"), against[-1]) if against else ""
     least = "at least " if facts.get("at_least") is True else ""

@@ -262,19 +262,25 @@ def status(
     page: Annotated[
         bool, typer.Option("--page", help="Instead of printing, serve a live status page on 127.0.0.1.")
     ] = False,
-    port: Annotated[int, typer.Option(help="The port of --page; 0 picks a free port.")] = 0,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="The port of --page. By default, a free port.")
+    ] = None,
 ) -> None:
     """Show a site's round, neighbours and spent epsilon."""
     from ...sites.files.site import load_site
     from ...sites.watch.serving import open_server
     from ...sites.watch.status import pages, read_status
 
+    if page and as_json:
+        raise typer.BadParameter("--json prints the status, and --page serves it: give one of them.")
+    if port is not None and not page:
+        raise typer.BadParameter(f"--port {port} is the port of --page: give --page too.")
     loaded = load_site(file)
     if not page:
         read = read_status(loaded)
         typer.echo(read.to_json() if as_json else "\n".join(read.lines()))
         return
-    with open_server(pages(lambda: read_status(loaded)), f"127.0.0.1:{port}") as server:
+    with open_server(pages(lambda: read_status(loaded)), f"127.0.0.1:{port or 0}") as server:
         typer.echo(f"http://127.0.0.1:{server.socket.getsockname()[1]}/ until Ctrl-C")
         try:
             server.serve_forever()
