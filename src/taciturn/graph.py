@@ -80,7 +80,7 @@ class Graph:
 
     @classmethod
     def random_regular(cls, n: int, degree: int, *, seed: int) -> Graph:
-        """A random graph in which every site has `degree` neighbours."""
+        """A random graph in which every site has `degree` neighbours; an error if it is not connected."""
         n, degree = checks.whole("n", n, least=2), checks.whole("degree", degree, least=1)
         if degree >= n or n * degree % 2:
             raise GraphError(f"`degree` must be below n = {n}, and n * degree must be even; got {degree}.")
@@ -212,7 +212,7 @@ def _check_connected(n: int, graph: NxGraph) -> None:
         more = f"; and {len(components) - 4} more" if len(components) > 4 else ""
         raise GraphError(
             f"`edges` must connect all {n} sites; got {len(components)} components: {named}{more}. "
-            "Add links between the components: sites in different components can never agree."
+            "Sites in different components can never agree: add links, or for a random graph change `seed`."
         )
 
 

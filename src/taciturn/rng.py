@@ -21,6 +21,7 @@ from .core import checks
 from .core.types import Array
 
 Purpose = Literal["start", "noise", "output", "deal", "proxy"]
+"""First models, noise, output noise (docs/glossary.md), dealing rows to sites, or public rows for a plan."""
 _PURPOSES: dict[str, int] = {"start": 0, "noise": 1, "output": 2, "deal": 3, "proxy": 4}
 
 
@@ -39,7 +40,7 @@ class SeededStreams:
 
     Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The generator
     is Philox. The first four values determine its key, and the round determines its counter. Only one thread
-    may use the generators of a site. `vectors` draws independent vectors for many sites at once.
+    may use the generators of a site. `vectors` draws for many sites at once, from other random streams.
     """
 
     simulated: ClassVar[bool] = True

@@ -35,6 +35,13 @@ def test_a_run_and_its_certificate_as_pictures(run):
     assert len(drawn) == 4 and drawn[-1] == pytest.approx(run.certificate().epsilon, rel=1e-6)
 
 
+def test_a_regression_shows_its_error_and_no_accuracy():
+    problem = tt.Problem(make_sites(), loss=tt.LogCosh(), C=20.0, regularization=0.5)
+    run = tt.simulate(problem, "ring", tt.ADMM(0.5), rounds=2)
+    assert [axes.get_title() for axes in run.plot().axes] == ["Loss", "Error", "Disagreement"]
+    assert ">error<" in run._repr_html_() and "accuracy" not in run._repr_html_()
+
+
 def test_rounds_are_whole_numbers(run):
     ticks = run.plot().axes[0].get_xticks()
     assert np.array_equal(ticks, np.round(ticks))
@@ -77,7 +84,7 @@ def test_a_plan_shows_itself_in_few_words(options):
         **options,
     )
     page = found._repr_html_()
-    assert "nothing was run" in page and "1e-05" in page and "<td" in page and "<script" not in page
+    assert "nothing is spent" in page and "1e-05" in page and "<td" in page and "<script" not in page
     assert len(repr(found)) < 120
     assert float(repr(found).split("epsilon=")[1].split(",")[0]) >= found.certificate.epsilon
 
@@ -97,3 +104,9 @@ def test_full_statement_is_folded_away_and_the_cost_is_one_line(run):
     shown, folded = page.split("<details>")
     assert "epsilon = " in shown and "SIMULATED" in shown and "differential privacy" not in shown
     assert "differential privacy" in folded
+
+
+def test_a_plan_without_delta_shows_the_epsilon_without_delta():
+    found = tt.plan(epsilon=2.0, delta=0, samples=[900] * 3, graph="complete", dimension=3, rounds=40)
+    shown = float(repr(found).split("epsilon=")[1].split(",")[0])
+    assert found.certificate.epsilon < found.certificate.pure_epsilon <= shown

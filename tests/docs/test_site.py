@@ -82,3 +82,29 @@ def test_every_page_is_in_the_menu():
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = [str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")]
     assert not [page for page in pages if f" {page}\n" not in menu]
+
+
+def test_names_of_functions_have_thin_spaces_and_double_letters_are_characters(site):
+    page = site["on_page_content"](r'<div class="arithmatex">\[ 2\ln p + \max(a) \sim \mathbb{R} \]</div>')
+    assert '<mo lspace="0.167em" rspace="0.167em">ln</mo>' in page and 'rspace="0">max</mo>' in page
+    signed = site["on_page_content"](r'<div class="arithmatex">\[ a - b = -c \]</div>')
+    assert signed.count("\u2212") == 2 and signed.count('form="prefix"') == 1
+    assert "\u211d" in page and "\u223c" in page and "double-struck" not in page
+
+
+def test_no_page_shows_the_source_of_a_formula():
+    """A space before the closing dollar sign makes Markdown show the formula as it is written."""
+    code = re.compile(r"^ *```.*?^ *```$|`[^`\n]+`|\$\$.+?\$\$", re.MULTILINE | re.DOTALL)
+    formula = re.compile(r"(?<!\\)\$(?!\s)(?:\\.|[^$\\])*?(?<!\s)\$")
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        left = formula.sub("", code.sub("", page.read_text("utf-8")))
+        assert not re.findall(r"\\[a-z]+.{,30}", left), page.name
+
+
+def test_doctests_below_parameters_and_results_are_readable():
+    readable = runpy.run_path(str(ROOT / "tools" / "docstrings.py"))["readable"]
+    text = readable(
+        "f\n\nParameters\n----------\nx : a number\n\n>>> f(1)\n2\n\nReturns\n-------\nRun\n    loss.\n"
+    )
+    assert "- `x`: a number\n" in text and "```pycon\n>>> f(1)\n2\n```" in text and "`Run`: loss." in text
+    assert readable("The rows are X[a : b].") == "The rows are X[a : b]."

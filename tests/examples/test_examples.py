@@ -32,13 +32,13 @@ def test_uneven_banks(tmp_path, capsys, adult_files):
     except DataUnavailable as reason:
         pytest.skip(str(reason))
     assert len(found) == 3 and min(found.values()) > 0.77
-    assert "sets the price" in capsys.readouterr().out
+    assert "needs the most noise" in capsys.readouterr().out
 
 
 def test_uneven_banks_with_made_up_clients(tmp_path, capsys):
     found = main_of("uneven_banks.py")(tmp_path, rows=3000, effort="quick")
     assert len(found) == 3 and max(found.values()) > 0.6 and (tmp_path / "uneven_banks.png").exists()
-    assert "sets the price" in capsys.readouterr().out
+    assert "needs the most noise" in capsys.readouterr().out
 
 
 def test_visits_per_person(tmp_path, capsys):

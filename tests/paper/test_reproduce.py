@@ -96,6 +96,14 @@ def test_two_figures_of_one_name_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_an_unknown_engine_is_refused_even_if_no_curve_is_left_to_compute(
+    made: tuple[Path, FigureResult],
+) -> None:
+    out, _ = made
+    with pytest.raises(ParameterError, match="`engine`"):
+        reproduce([str(out.parent / "small.toml")], out, engine="spark")
+
+
 def test_a_wrong_name_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(["reproduce", "fig9", "--out", str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith("taciturn: `figure` must be one of fig1a")

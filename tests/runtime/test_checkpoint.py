@@ -159,6 +159,6 @@ def test_missing_or_damaged_files_are_refused_in_one_line(setup, saver, tmp_path
         file.write_bytes(data)
     else:
         next(tmp_path.glob(f"round10-{'record' if damage == 'record' else 'sites'}*")).unlink()
-    with pytest.raises(ParameterError, match="`checkpoint` must be a complete folder"):
+    with pytest.raises(ParameterError, match="`checkpoint` must be a folder with a complete checkpoint"):
         saver.restore(10, full_record(setup))
         saver.load_states(10, range(5))

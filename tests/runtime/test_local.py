@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
@@ -239,3 +240,11 @@ def test_checkpoints_that_cannot_be_kept_are_refused(tmp_path):
     masked = tt.MaskedDescent(epsilon=1.0, delta=1e-5, colluding=1)
     with pytest.raises(ParameterError, match="`checkpoint` must be None for MaskedDescent"):
         tt.simulate(problem, "complete", masked, rounds=3, checkpoint=tmp_path)
+    with pytest.raises(ParameterError, match="`checkpoint` must be None for this `engine`"):
+        tt.simulate(problem, "ring", tt.ADMM(0.5), rounds=3, checkpoint=tmp_path, engine="ray")
+
+
+def test_auto_with_a_checkpoint_uses_the_local_engine(problem, ring, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["taciturn.runtime.simulate"], "choose", lambda setup: "ray")
+    run = tt.simulate(problem, ring, PP, rounds=3, engine="auto", checkpoint=tmp_path)
+    assert np.array_equal(run.coef, tt.simulate(problem, ring, PP, rounds=3).coef)

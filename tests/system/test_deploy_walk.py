@@ -20,7 +20,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "deploy.md").read_text(en
 LINES = [
     re.sub(r"\s+#.*", "", line).strip()
     for block in re.findall(r"```sh\n(.*?)```", PAGE, flags=re.S)
-    for line in block.splitlines()
+    for line in block.replace("\\\n", "").splitlines()
 ]
 ELSEWHERE = (  # what other tests run, or no test may
     "pip install",

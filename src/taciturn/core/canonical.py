@@ -39,5 +39,5 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | range):
         return [plain(entry) for entry in value]
     raise ParameterError(
-        f"`data` must contain numbers, text, lists and mappings only; got {type(value).__name__}."
+        f"`value` must contain numbers, text, lists and mappings only; got {type(value).__name__}."
     )

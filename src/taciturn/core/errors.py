@@ -15,7 +15,7 @@
     │   ├── WrongFiles                  job.toml, site.toml, a key or the file of rows is invalid
     │   ├── NeighbourFailed             another site is silent or dishonest; try again later
     │   ├── RunOver                     the solver failed, or the run was ended without a model
-    │   ├── StateLost                   the site's state was lost, rolled back or copied; no more releases
+    │   ├── StateLost                   the site's state was lost, rolled back or copied; see --newest-state
     │   └── Contradiction               a site signed two contradicting messages; the run is over for all
     ├── Stopped                         Ctrl-C in the middle of a run; the message states the cost so far
     └── WorkerLost                      a worker of a cluster is gone; a run with a checkpoint can resume
@@ -69,7 +69,7 @@ NOT_AGAIN = (
 
 
 def one_line(text: object) -> str:
-    """An untrusted text as one line that is safe to print on a terminal.
+    """An untrusted text as one line that is safe to print; the middle of a very long text is left out.
 
     >>> one_line("red\\x1b[31m\\nor not")
     'red\\\\x1b[31m\\\\nor not'
@@ -110,7 +110,7 @@ class NotConverged(TaciturnError):  # noqa: N818 - reads as a statement, like St
 
 
 class OutOfReach(TaciturnError):  # noqa: N818
-    """Received values are too large for floats to certify a solve; the round was not started or charged."""
+    """Received values are so large that the solver could fail; the round was not started or charged."""
 
     exit_code = ExitCode.RUN_OVER
 

@@ -21,7 +21,6 @@ PART = ".part"  # the suffix of an unfinished file, which a killed process leave
 DAMAGED_NPZ = (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, KeyError, EOFError)
 """The errors, besides `OSError`, with which `numpy.load` may fail on a damaged .npz file."""
 
-
 _spare: list[int] = []
 """Spare open descriptors. `retry_for_descriptors` closes them when the process has no free descriptor."""
 
@@ -96,7 +95,9 @@ class LockFile:
         try:
             self._fd = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise LedgerError(f"the ledger's lock file cannot be opened: {error.strerror}.") from error
+            raise LedgerError(
+                f"the ledger's lock file cannot be opened: {beside}: {error.strerror}."
+            ) from error
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -16,7 +16,7 @@ from .errors import ParameterError
 LARGEST = 2**24  # the largest size of a file, in bytes
 _DEEP = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 """Matches a dotted key with so many parts that reading the key would take too much time and memory."""
-# Pydantic puts names of types between the keys in the path of a mistake. The next two find these names.
+# Pydantic puts names of types between the keys in the path of a mistake. `_TAG` and `_PLAIN_TAGS` find them.
 _TAG = re.compile(r"(function-|literal\[|list\[|tuple\[|dict\[|union\[|constrained-|lax-|json-|is-instance)")
 _PLAIN_TAGS = frozenset({"int", "float", "str", "bool", "none", "list", "tuple", "dict", "any"})
 
@@ -97,7 +97,7 @@ def translate(problem: ErrorDetails | Mapping[str, Any]) -> str:
 
 
 def _first(problems: list[ErrorDetails]) -> ErrorDetails:
-    """The first mistake. If it is a missing key, return an unknown key instead: it may be a misspelling."""
+    """The first mistake. But if that is a missing key, the first unknown key: it may be a misspelling."""
     strange = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     return strange[0] if strange and problems[0]["type"] == "missing" else problems[0]
 

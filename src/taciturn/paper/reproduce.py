@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core import checks
 from ..core.errors import ParameterError
 from ..core.files import write_whole
 from ..core.progress import progress
@@ -54,8 +55,10 @@ def reproduce(
     ----------
     quick : True uses fewer rows, rounds and repeats, as the table [quick] of each file states.
     seed : a seed that replaces `run.seed` in the files.
+    engine : as in `simulate`. Attacks always run in this process.
     show : True shows the progress, False does not show it, None shows it only on a terminal.
     """
+    checks.choice("engine", engine, ("local", "ray", "auto"))
     wanted = [part for name in names for part in (SHIPPED if name == "all" else (name,))]
     figures = {name: load_figure(name, quick=quick, seed=seed) for name in dict.fromkeys(wanted)}
     taken: dict[str, str] = {}  # two figures with the same name would overwrite each other

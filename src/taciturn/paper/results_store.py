@@ -34,7 +34,7 @@ class ResultStore:
     folder: Path | None = None
 
     def get(self, key: str) -> Arrays | None:
-        """The stored arrays, or None; a file that cannot be read counts as missing."""
+        """The stored arrays, or None if the file is missing or damaged."""
         try:
             content = b"" if self.folder is None else (self.folder / f"{key}.npz").read_bytes()
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:

@@ -1,4 +1,4 @@
-"""The engines that run all sites of a simulation or of a fit, in one process or on a Ray cluster."""
+"""The engines: they run all sites in one process, or all sites of a simulation on a Ray cluster."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -31,9 +31,9 @@ _FILE = re.compile(r"round(\d+)-(?:record|sites(\d+)-(\d+))\.npz")
 class Checkpoint:
     """A folder with the newest complete checkpoint of one run.
 
-    Every shard (a group of sites) writes the states of its sites. The main process then writes the record of
-    losses and accuracies and, last, the manifest, which makes the checkpoint valid. The noise of a round is a
-    function of the seed and the round, so a resumed run draws the same noise.
+    Every node or shard (a group of sites) writes the states of its sites. The main process then writes the
+    record of losses and accuracies and, last, the manifest, which makes the checkpoint valid. The noise of a
+    round is a function of the seed and the round, so a resumed run draws the same noise.
     """
 
     folder: Path
@@ -66,7 +66,7 @@ class Checkpoint:
         return t > 0 and t % self.every == 0
 
     def latest(self, fingerprint: str) -> int:
-        """The round of the newest checkpoint; 0 without one. Raises if the checkpoint is of another run."""
+        """The round of the newest checkpoint; 0 without one. Raises if it is damaged or of another run."""
         try:
             manifest = json.loads((self.folder / _MANIFEST).read_text(encoding="utf-8"))
             t, found = int(manifest["round"]), manifest["fingerprint"]
@@ -77,7 +77,7 @@ class Checkpoint:
         if found != fingerprint:
             raise ParameterError(
                 f"`checkpoint` must belong to this run; the checkpoint in {self.folder} has other settings, "
-                "data or versions. Use an empty folder."
+                "data or versions, or is damaged. Use an empty folder."
             )
         return t
 
@@ -115,7 +115,7 @@ class Checkpoint:
     def clear(self, t: int) -> None:
         """Delete unfinished files, and the files of all rounds but t.
 
-        A run that was interrupted before `finish` leaves files behind, perhaps of other settings or shards.
+        A run that was interrupted before `finish` left them behind, perhaps with other settings or shards.
         """
         old = [path for path, (round_, *_) in self._files() if round_ != t]
         for path in [*old, *self.folder.glob(f"*{PART}")]:
@@ -133,7 +133,7 @@ class Checkpoint:
         return self.folder / f"round{t}-record.npz"
 
     def _files(self) -> list[tuple[Path, list[int]]]:
-        """Each file with its round. If the file has states, the range of its sites follows: start, stop."""
+        """(path, [round]) for a record, (path, [round, start, stop]) for states of sites start .. stop-1."""
         names = [(path, _FILE.fullmatch(path.name)) for path in self.folder.iterdir()]
         return [(path, [int(n) for n in name.groups() if n is not None]) for path, name in names if name]
 
@@ -146,15 +146,16 @@ class Checkpoint:
 
     def _damaged(self) -> ParameterError:
         return ParameterError(
-            f"`checkpoint` must be a complete folder; files in {self.folder} are missing or damaged. Use an "
-            "empty folder; the run then starts again from round 1."
+            f"`checkpoint` must be a folder with a complete checkpoint; files in {self.folder} are missing "
+            "or damaged. Use an empty folder; the run then starts again from round 1."
         )
 
 
 class ResumedRun:
-    """The use of checkpoints in one run: it fills the record from the newest one, and writes new ones.
+    """Fills the record of one run from its newest checkpoint, and completes new checkpoints.
 
     checkpoint : where states are saved; None if the run saves no states.
+    digests : the hash of every site's rows. They are part of the run's fingerprint.
     start : the last round in the newest checkpoint; the run continues after it. 0 without a checkpoint.
     """
 

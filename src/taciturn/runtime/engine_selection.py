@@ -3,11 +3,11 @@
     local   T (n SITE + (s SMALL + entries ENTRY) / cores)
     ray     start + T (ROUND + (n SITE + s SMALL + entries ENTRY) / shards)
 
-T is the number of rounds, n the number of sites that the general solver solves, s the number of small sites
-(which compiled code solves) times repeats, and entries = rows x features x repeats of all sites. Shards are
-processes of a Ray cluster. Work in Python holds the interpreter's lock, so processes make it faster, but
-threads do not. `docs/scale.md` says how the constants were measured, and `python -m benchmarks.scale`
-measures them again.
+T is the number of rounds. n counts the sites that the general solver solves. s counts the small sites, which
+compiled code solves, and is multiplied by the repeats; entries = rows x features x repeats, summed over all
+sites. `start` is the time until the workers run, and shards are processes of a Ray cluster. Work in Python
+holds the interpreter's lock, so processes make it faster, but threads do not. `docs/scale.md` says how the
+constants were measured, and `python -m benchmarks.scale` measures them again.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ START = 4.0
 JOIN = 1.5
 """Seconds to start workers on a cluster that is already running."""
 
-
 THREADED = 800_000
-"""Threads help if rows x features x repeats of a site is at least this; else they wait for Python's lock."""
+"""Threads wait for the lock unless the mean of rows x features x repeats over sites is at least this."""
 PASSED = 200_000
-"""The same threshold for methods without a solver, which read the rows once per round."""
+"""The same threshold at the largest site, in simulations without a solver: they read rows once per round."""
 SHARED = 2e-3
 """Threads share the work of compiled code if this work takes at least this many seconds per round."""
 
@@ -50,8 +49,6 @@ SHARED = 2e-3
 def threads_for(setup: Setup) -> int:
     """The number of threads for the local engine: one per core, or 1 if threads would wait for the lock."""
     problem = setup.problem
-    if isinstance(problem, SourcedProblem):
-        return 1
     if not setup.prepared.solves:
         entries = int(problem.samples.max()) * problem.dimension * setup.repeats
         return cpus_here() if setup.seed is None or entries >= PASSED else 1
@@ -136,7 +133,7 @@ def limited_to(cpus: int) -> Iterator[None]:
 
 
 def _cluster() -> tuple[int, float]:
-    """(CPUs of the cluster that Ray would use, seconds to start its workers), without importing Ray."""
+    """(CPUs of the joined cluster, else of this machine; seconds to start workers), without importing Ray."""
     ray = sys.modules.get("ray")
     if ray is not None and ray.is_initialized():
         return max(1, int(ray.cluster_resources().get("CPU", 1))), JOIN

@@ -1,4 +1,4 @@
-"""The local engine: all sites of a run in one process. Threads run nodes; a node computes some sites."""
+"""The local engine: all sites of a run in one process. Each node computes some sites; threads run nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .engine_selection import threads_for
 from .setup import Setup
 
 Rounds = Generator[Send, Any, Any]
-_TOGETHER = 256  # the most sites of a node in a run with one thread, unless the run has 8 nodes already
+_TOGETHER = 256  # with one thread, a run has one node for every 256 sites, but at most 8 nodes
 
 
 def run_local(
@@ -69,8 +69,9 @@ def run_local(
 class LocalNetwork:
     """All nodes of a run in one process, and their models after the last two rounds.
 
-    A node waits only for the messages that it needs, so a node may begin the next round while others are in
-    this one. No node is more than two rounds ahead of the record, so the models of two rounds are kept.
+    A node waits only for the messages that it needs, so it may begin the next round before other nodes have
+    completed this one. No node is more than two rounds ahead of the record, so the models of two rounds are
+    kept.
 
     metrics : (2, 2, sites, repeats); metrics[t % 2] has each site's mean loss and accuracy on its own rows
         after round t.
@@ -105,8 +106,9 @@ class LocalNetwork:
 
     def rounds(self, submit: Callable[..., object]) -> Iterator[int]:
         """Run all nodes, and yield the number of each round as soon as all nodes have completed it."""
-        last, known = self.setup.rounds, [self.recorded] * len(self.cuts)  # known: each node's last round
-        sent = [self.recorded] * len(self.cuts)
+        last = self.setup.rounds
+        known = [self.recorded] * len(self.cuts)  # the last round that each node has completed
+        sent = known.copy()  # the last round whose message each node has sent
         waits: dict[int, list[int]] = {}  # for each idle node, the nodes from which it may lack a message
         idle, ended = set(range(len(self.cuts))), SimpleQueue[tuple[int, BaseException | None]]()
 
@@ -160,7 +162,7 @@ class LocalNetwork:
             self.messages.put(k, sent)
 
     def _look_at(self, k: int, state: Any) -> None:
-        """Record the state of the sites of node k after a round."""
+        """Keep the models and metrics of node k after a round; save its state if a checkpoint is due."""
         own, node, at = slice(self.cuts[k].start, self.cuts[k].stop), self.nodes[k], state.t % 2
         models = self._models[at][k] = node.models(state)
         if k == 0 and state.t == self.setup.rounds:
@@ -183,7 +185,7 @@ def _at_once(work: Callable[..., None], *arguments: object) -> None:
 
 
 class Messages:
-    """The messages of the last two rounds. Neighbours' vectors are added up in the order of their numbers.
+    """The messages of the last two rounds. Neighbours' vectors are added up in the order of site numbers.
 
     sent : for each node, the last round in which it sent a message.
     """
@@ -219,7 +221,7 @@ class Messages:
         self.sent[k] = t
 
     def heard(self, k: int, t: int) -> Any:
-        """What node k receives in round t: for each site, the sum of its neighbours' (or of all) messages."""
+        """What node k receives in round t: each site's sum over neighbours, or one sum of all messages."""
         if self._prepared.hears(t) == "neighbours":
             if self._vectors is None:
                 raise LookupError(f"no message of round {t} was sent")

@@ -20,6 +20,7 @@ from ..privacy.facts import RunFacts, SiteFacts
 class Setup:
     """One run: R repeats of T rounds on N sites. With a seed it is a simulation; else its noise is secret.
 
+    history, measure : whether to keep every released vector, and whether to measure loss and accuracy.
     outputs : the number of runs on the same records, including this run, that are charged together.
     names, marks : the names of the sites, and warnings for the reader of the certificate.
     """
@@ -56,7 +57,7 @@ class Setup:
         return self.method.prepare(network, self.rounds, self.options)
 
     def on(self, problem: AnyProblem) -> Setup:
-        """The same run on `problem`, with loaded rows. A private method needs rows of norm at most 1."""
+        """The same run on `problem`, whose rows were read. A private method refuses a row of norm above 1."""
         setup = replace(self, problem=problem)
         if setup.prepared.private:
             problem.require_unit_rows()

@@ -28,7 +28,7 @@ from .setup import Setup
 
 Places = NDArray[np.int64]
 
-_MOST = 2048  # the most sites of a node (and an eighth of its shard), so that temporary arrays stay small
+_MOST = 2048  # a shard has nodes of at most this many sites each, so that temporary arrays stay small
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Part:
 
 
 class ShardTask(NamedTuple):
-    """The facts that one shard needs about a run. Of other shards it has only the vectors to exchange."""
+    """The facts that one shard needs about a run; about other shards, only which vectors are exchanged."""
 
     part: Part
     prepared: PreparedMethod
@@ -81,8 +81,8 @@ class StepResult(NamedTuple):
 
     losses, accuracies : (sites, repeats), of each site's model on the site's own rows.
     total : (repeats, d), the sum of the models of the shard's sites.
-    gap : (repeats,), the largest distance of a model of the round before from the mean model of that round;
-        None if the mean model is not known.
+    gap : (repeats,), for the previous round, the largest distance of a site's model from the mean model; None
+        if the mean model is not known.
     """
 
     losses: Array
@@ -92,7 +92,7 @@ class StepResult(NamedTuple):
 
 
 class Shard:
-    """Some sites of a run, between two rounds. `t` is the last round whose messages were computed."""
+    """Some sites of a run. `t` is the last round with computed messages, at first that of the checkpoint."""
 
     def __init__(
         self, task: ShardTask, objectives: Sequence[Any], saver: Checkpoint | None = None, t: int = 0
@@ -118,7 +118,7 @@ class Shard:
         return node.start(first[self.part.places[own.start : own.stop]], self._hear(own, first))
 
     def receive(self, heard: Sequence[Any], mean: Array | None, *, save: bool) -> StepResult | None:
-        """Complete the last computed round with the messages of other shards; None if there is no round."""
+        """Complete the last computed round with the messages of other shards; None before the first round."""
         if not self.sent:
             return None
         gap = None if mean is None else self.gap(mean)
@@ -214,7 +214,7 @@ def _columns(graph: Graph, own: range) -> NDArray[np.int64]:
 
 
 def _rows(graph: Graph, own: range, columns: NDArray[np.int64]) -> sparse.csr_array:
-    """Rows of the adjacency matrix, with entries in their original order, so that sums keep their bits."""
+    """Rows of the adjacency matrix. Entries stay in the order of sites, so that sums keep their bits."""
     rows = graph.sparse_adjacency[own.start : own.stop]
     places = np.searchsorted(columns, rows.indices)
     return sparse.csr_array((rows.data, places, rows.indptr), shape=(len(own), len(columns)))

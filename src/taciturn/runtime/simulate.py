@@ -67,15 +67,15 @@ def simulate(
         repeat changes no other noise. Anyone with the seed can draw the same noise, so the certificate says
         `simulated`.
     tol : a bound on the distance of every solved vector from the exact minimiser; 1e-8 by default. The
-        solver computes this distance as ||gradient|| / m, for an m-strongly convex objective. MaskedDescent
+        solver bounds this distance by ||gradient|| / m, for an m-strongly convex objective. MaskedDescent
         has no solver, and refuses `tol` and `strict`.
     start : f(0), "zeros" (the default) or "random".
-    strict : whether to refuse a penalty that decreases or is below the dual step, to which the paper's
-        theorems do not apply; True by default.
+    strict : whether to refuse a penalty that decreases or is below the dual step, because the paper's
+        theorems do not cover it; True by default.
     history : whether to keep every released vector, (rounds, repeats, sites, features).
     engine : "local" for one process; "ray" for a cluster, or a `taciturn.runtime.ray.RayEngine` with its
-        address; "auto" for the engine that should be faster. All engines give the same vectors to the last
-        bit.
+        address; "auto" for the engine that should be faster, or with `checkpoint` for the local engine. All
+        engines give the same vectors to the last bit.
     threads : the number of threads of the local engine; by default the number of cores, or 1 if the sites are
         so small that threads would wait for each other.
     progress : whether to show the progress of the run; None shows it only on a terminal.
@@ -121,7 +121,7 @@ def simulate(
     )
     check_resumable(setup, checkpoint)
     if engine == "auto":
-        engine = choose(setup)
+        engine = choose(setup) if checkpoint is None else "local"
     if engine == "local":
         if checkpoint is None:
             return run_local(setup, threads=threads, show=progress)
@@ -129,7 +129,9 @@ def simulate(
         with saver.held():
             return run_local(setup, threads=threads, show=progress, checkpoint=saver)
     if checkpoint is not None:
-        raise ParameterError("`checkpoint` is for engine 'local'; for Ray use RayEngine(checkpoint=...).")
+        raise ParameterError(
+            f"`checkpoint` must be None for this `engine`; use RayEngine(checkpoint=...); got {checkpoint!r}."
+        )
     return cluster_engine(engine).run(setup, show=progress)
 
 

@@ -38,13 +38,13 @@ def train(
 
     A private method of the paper gets defaults for `output_noise`, `grid` and `clip` if they are not set. The
     default of `tol` is so large that the solver reaches it for any rows, because a failed solve would reveal
-    something about the rows. With `idealised`, the method stays as it is, and the certificate says so.
-    MaskedDescent has no solver, so it refuses `tol` and `idealised`. `measure` records loss and accuracy,
-    which no noise protects; by default both are nan, and the run contains only released vectors.
+    something about the rows. With `idealised=True`, the method gets no defaults, and the certificate says
+    that it assumes an exact solver. MaskedDescent has no solver, so it refuses `tol` and `idealised`. With
+    `measure=True` the run contains loss and accuracy, which no noise protects; by default both are nan.
 
     `ledger` is the path of a new file, or an open ledger that was created for this run. In a file, each
-    charge is on disk before the message is released. `budget` stops the run before a site exceeds this
-    budget. Inside a `with Budget` block, the cost of the whole run is first reserved in that `Budget`.
+    charge is on disk before the message is released. The run stops before a site exceeds `budget`. Inside a
+    `with Budget` block, the cost of the whole run is first reserved in that `Budget`.
     """
     setup = prepare(
         problem,

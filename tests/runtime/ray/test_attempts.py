@@ -66,5 +66,5 @@ def test_workers_that_never_start(attempts, monkeypatch):
         raise RayActorError
 
     monkeypatch.setattr(engine, "crew", crew)
-    with pytest.raises(WorkerLost, match="did not start; `taciturn` must be installed on every node"):
+    with pytest.raises(WorkerLost, match="did not start or load their rows; `taciturn` must be installed"):
         attempts(checkpoint=False)

@@ -72,9 +72,9 @@ def test_answers_on_a_cluster_equal_those_of_one_process(joined, rows):
 
 def test_secret_noise_on_a_cluster_is_refused_by_name(rows):
     X, y, _ = rows
-    with pytest.raises(ParameterError, match="`engine` must be 'local' without a `random_state`"):
+    with pytest.raises(ParameterError, match="without `random_state`, `engine` must be 'local'"):
         tt.private_description({"a": X[:, 0]}, {"a": (0, 1)}, epsilon=1.0, engine="ray")
-    with pytest.raises(ParameterError, match="`engine` must be 'local' without a `random_state`"):
+    with pytest.raises(ParameterError, match="without `random_state`, `engine` must be 'local'"):
         tt.PrivateGLM(bounds=[(0, 1), (0, 1)], engine="ray").fit(X, y)
     with pytest.raises(ParameterError, match="`engine`"):
         tt.run_program(Median(), X, epsilon=1.0, engine="mars")

@@ -79,9 +79,9 @@ def _slower(drawn: FigureResult) -> Claim:
 
 def _stalls(drawn: FigureResult) -> Claim:
     fast, capped = drawn["1.2"], drawn["1.2 capped"]
-    taken, capped_taken = _taken(fast), _taken(capped)
+    taken, capped_taken = (max(_taken(one), 0.0) for one in (fast, capped))
     numbers = {"loss": fast.final_loss, "capped_loss": capped.final_loss, "optimal_loss": fast.optimal_loss}
-    return claim("theorem1-bounded", [taken > FLAT], numbers, taken=abs(taken), capped_taken=capped_taken)
+    return claim("theorem1-bounded", [taken > FLAT], numbers, taken=taken, capped_taken=capped_taken)
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ def contractions(outcome: CurveResult) -> Array:
     The result has one ratio for each of the rounds 2 .. T of the first repeat. All sites must have the same
     penalties, and the dual step must be the same at all sites and in all rounds.
 
-    Z stacks Y and f, with 2 Lambda = sqrt(D - A) Y; ||Z||^2_J = ||Y||^2 / theta + <f, eta (D + A) f>.
+    D and A are the degree and adjacency matrices, and Lambda stacks the dual variables of the sites. Z stacks
+    Y and f, with 2 Lambda = sqrt(D - A) Y; ||Z||^2_J = ||Y||^2 / theta + <f, eta (D + A) f>.
     """
     graph, history = outcome.graph, outcome.run.history
     tables = outcome.method.tables(graph.n, outcome.run.loss.shape[1])

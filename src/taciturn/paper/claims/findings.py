@@ -24,8 +24,8 @@ from ...runtime.simulate import simulate
 def quadratic_form_of_the_proof() -> float:
     """<f, (W - theta I)(D - A) f> for two sites, W = diag(0.5, 5), theta = 0.5, f = (2, 1).
 
-    The proof of Theorem 1 concludes that this form is at least 0, because all eigenvalues of both matrices
-    are at least 0.
+    W contains the penalties, and D - A is the graph's Laplacian. The proof of Theorem 1 concludes that this
+    form is at least 0, because all eigenvalues of both matrices are at least 0.
 
     >>> quadratic_form_of_the_proof()
     -4.5

@@ -23,7 +23,7 @@ from .findings import constant_of_theorem_3
 
 RUNS, QUICK_RUNS = 50_000, 10_000
 _PURE = 1e-9  # a delta so small that our epsilon equals the epsilon of pure differential privacy
-FOUND = 0.9  # an attack has found the record if its cosine to the record exceeds this number
+FOUND = 0.9  # an attack has found the record if the cosine between its guess and the record is above this
 
 
 class Pair(NamedTuple):

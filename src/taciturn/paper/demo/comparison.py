@@ -1,6 +1,7 @@
 """Compare ways to train: no privacy, each site alone, trust no other site, or at most one curious site.
 
-A curious site works with an attacker. Every score is measured on held-out rows. The model of a run is the
+A curious site tries to learn about the rows of other sites. For a task with many rows, the last way is also
+tried with curves (an additive model). Every score is measured on held-out rows. The model of a run is the
 average of the models that its sites released.
 """
 

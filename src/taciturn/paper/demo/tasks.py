@@ -39,7 +39,8 @@ _LARGEST = np.array([
 class Task:
     """The rows of five sites, the held-out rows, and the values of epsilon to compare.
 
-    schema, columns, y, test : the same records before encoding, and a mask of the held-out records.
+    columns, y : all records, for models that encode them themselves.   schema : the ranges of `columns`.
+    test : a mask of the held-out records.
     curves : whether there are enough records to fit curves instead of straight lines.
     """
 
@@ -83,7 +84,7 @@ def find_task(name: str = "auto") -> Task:
 
 
 def adult() -> Task:
-    """The Adult task: who earns more than $50,000? The scaling is public; adult.test is held out."""
+    """The Adult task: who earns more than $50,000? The scaling is public, and the test rows are held out."""
     data = load_adult(scaling="public")
     X, y = data.X[~data.test], data.y[~data.test]
     return Task(

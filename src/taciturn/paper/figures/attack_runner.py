@@ -75,15 +75,14 @@ def attack(
     """Run the attack at each noise level, or take its result from `store`. Call `done` after each level."""
     graph, problem, facts = build_graph(figure), build_problem(figure), figure.run
     observers: list[str] = [observer.name for observer in figure.observers]
-    options = facts.model_dump(include={"rounds", "site", "records", "seed", "tol"}) | {
-        "observers": observers
-    }
+    options = facts.model_dump(include={"rounds", "site", "records", "seed", "tol"})
+    options["observers"] = observers
     results, epsilon = {}, {}
     for noise in figure.noises:
         eta, theta, rate = facts.penalty, facts.dual_step, noise.rate
         method = MADMM(eta, theta) if rate is None else PenaltyPerturbation(eta, theta, NormNoise(rate))
         repeats = 1 if rate is None else facts.repeats
-        key = fingerprint(figure_settings(figure) | {"attack": 1, "observers": observers, "rate": rate})
+        key = fingerprint(figure_settings(figure) | {"attack": 2, "observers": observers, "rate": rate})
         run = partial(_attacked, problem, graph, method, repeats=repeats, **options)
         results[noise.name] = _restore(observers, store.kept(key, run))
         same: Any = {"rounds": facts.rounds, "delta": facts.delta, "tol": facts.tol}

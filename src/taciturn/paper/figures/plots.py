@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ROW, _ATTACK_ROW, _ACROSS = 1.95, 2.1, 4  # two heights of rows in inches; the attack panels in a row
 _THIN: dict[str, Any] = {"linewidth": 0.6, "linestyle": (0, (2, 1.5)), "marker": "None"}
-_EARLY, _SPAN = 0.05, 0.05  # the loss axis ignores this share of first rounds, and has this least span
+_EARLY, _SPAN = 0.05, 0.05  # the share of first rounds that the loss axis ignores; its least relative span
 _BARS = 12  # the approximate number of bars that show the range of a curve
 
 
@@ -47,7 +47,7 @@ def _curves(drawn: FigureResult) -> Figure:
             _tradeoff(panels, outcomes, run.delta)
         else:
             _convergence(panels, outcomes)
-        level = outcomes[0].optimal_loss  # no run with noise falls below this loss
+        level = outcomes[0].optimal_loss
         panels[0].axhline(level, color=GREY, linewidth=0.7, linestyle=DASHED, zorder=1)
         beside_axes(panels[0], "$L(f_c^*)$", level, (2, 0), ha="left", va="center")
         panels[0].set_ylabel("average loss $L(t)$")

@@ -57,7 +57,7 @@ class CurveResult:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The certificate; if all schedules are equal, only of the worst site (with the fewest rows)."""
+        """The certificate; if sites differ only in their number of rows, of the site with the fewest rows."""
         ledger = self.run.ledger
         columns = [ledger.columns(facts.site) for facts in ledger.sites]
         schedules = {(c.eta.tobytes(), c.scale.tobytes(), c.degree.tobytes()) for c in columns}
@@ -267,14 +267,5 @@ def _outcome(
         setup = prepare(problem, graph, method, **options, strict=True)
         numbers = {name: kept.get(name) for name in _NUMBERS}
         run = Run(ledger=setup.prepared.price(setup.run_facts()), settings=setup.settings(), **numbers)  # type: ignore[arg-type]
-    return CurveResult(
-        curve,
-        problem,
-        graph,
-        method,
-        run,
-        kept["optimum"],
-        float(kept["optimal_loss"]),
-        figure.run.delta,
-        key,
-    )
+    loss, delta = float(kept["optimal_loss"]), figure.run.delta
+    return CurveResult(curve, problem, graph, method, run, kept["optimum"], loss, delta, key)

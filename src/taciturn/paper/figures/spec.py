@@ -55,6 +55,7 @@ class FigureData(FigureTable):
     columns : the public facts about each column, as in `Schema.of`: [low, high], or a list of words, or
         "boolean".
     label : the column to predict, and its value that becomes +1.
+    scaling, rows : how the columns of Adult are scaled, and long rows are shortened; see `load_adult`.
     limit : the number of rows to use, drawn at random. Without `limit`, all rows are used.
     deal : how the rows are distributed: "evenly"; or "unevenly": every site gets `least` rows, and a random
         share of the remaining rows, drawn from Dirichlet(concentration).
@@ -100,12 +101,12 @@ class FigureGraph(FigureTable):
     @model_validator(mode="after")
     def _complete(self) -> FigureGraph:
         if (self.kind == "random_regular") != (self.degree is not None):
-            raise ValueError("`degree` must be given for random_regular, and only for it")
+            raise ValueError(f"`degree` must be given for random_regular, and only for it; got {self.kind}")
         return self
 
 
 class FigureProblem(FigureTable):
-    """C, rho and the loss of eq. 1."""
+    """C, rho and the loss of the paper's eq. 1."""
 
     loss: Literal["logistic"] = "logistic"
     C: Positive
@@ -113,7 +114,7 @@ class FigureProblem(FigureTable):
 
 
 class FigureRun(FigureTable):
-    """The settings that all runs of a figure share. `delta` belongs to our epsilon."""
+    """The settings that all runs of a figure share. Our epsilon is computed at `delta`."""
 
     rounds: Count
     repeats: Count
@@ -124,7 +125,7 @@ class FigureRun(FigureTable):
 
 
 class BudgetNoise(FigureTable):
-    """Norm noise. The first rate is the largest rate within the budget (epsilon, the delta of the run)."""
+    """Norm noise whose rate grows by `ratio` per round. The first rate is the largest within the budget."""
 
     kind: Literal["budget"]
     epsilon: Positive

@@ -94,7 +94,7 @@ class SweepResult:
 
 
 def load_grid(path: Path) -> Grid:
-    """Read a sweep from a file. An error is one line with the file, the key and the mistake."""
+    """Read a sweep from a file. An error message names the file, the key and the mistake in one line."""
     _, entries = read_toml(path)
     spec.place_own_table(entries, path.parent)
     try:

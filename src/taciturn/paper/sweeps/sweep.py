@@ -1,4 +1,7 @@
-"""Run a sweep. Write the result of each point, a table, and a plot of loss against epsilon to a folder."""
+"""Run a sweep, that is, every combination of some settings; one combination is a point.
+
+Each point's result, a table of all points, and a plot of loss against epsilon are written to a folder.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def _collect(grid: Grid, results: list[dict[str, Any]]) -> SweepResult:
 
 
 def write_sweep(swept: SweepResult, stem: Path) -> None:
-    """Write stem.csv, stem.json, stem.png and stem.svg. The JSON file also has every point's settings."""
+    """Write stem.csv, stem.json, stem.png and stem.svg. Only the JSON file has all settings of each point."""
     axes, rows = swept.grid.axes, swept.rows
     records = [
         (*map(row.settings.get, axes), *map(row.numbers.get, NUMBERS), int(row.on_front)) for row in rows

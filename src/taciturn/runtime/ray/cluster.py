@@ -71,7 +71,7 @@ def _connect(address: str, options: dict[str, Any]) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise if host:port does not answer. Ray would try for minutes. Ray itself checks other addresses."""
+    """Raise if host:port does not answer; Ray would try for minutes. Ray checks "auto" and URLs itself."""
     host, _, port = address.rpartition(":")
     if address == "auto" or "://" in address:
         return

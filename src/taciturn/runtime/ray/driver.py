@@ -2,8 +2,8 @@
 
 In each round the driver calls every shard once, charges the ledger, and passes references to messages between
 shards. The vectors go from shard to shard, not through the driver. The driver receives only losses, sums and
-the models that it records. A call contains the mean model of the last round, and returns the distances of
-the shard's models from this mean.
+the models that it records. A call contains the mean model of the last round, and returns the largest distance
+of the shard's models from this mean.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ClusterState(NamedTuple):
 
 
 class Driver:
-    """One try to carry out a run, from the run's newest checkpoint, if there is one.
+    """One attempt to carry out a run, which starts from the newest checkpoint of the run, if there is one.
 
     For `loop`, the driver is a node that computes all sites; the shards compute them for it. `t` is the last
     round that was recorded.
@@ -123,7 +123,7 @@ class Driver:
         return [[crossing[a, b] for a in part.inbound] for b, part in enumerate(self.parts)]
 
     def _complete(self, t: int, reports: Sequence[Any]) -> None:
-        """Record round t, which every shard has completed."""
+        """Record round t, and the gap of round t - 1, which the shards report only now."""
         ended: list[StepResult] = fetch(reports)
         if self.mean is not None:
             self._record_gap(t - 1, [part.gap for part in ended])
@@ -140,9 +140,7 @@ class Driver:
         return self.setup.prepared.hears(t) == "neighbours"
 
     def _record_gap(self, t: int, gaps: Sequence[Array | None]) -> None:
-        self.recorder.consensus_gap[:, t - 1] = np.max(
-            np.stack([gap for gap in gaps if gap is not None]), axis=0
-        )
+        self.recorder.consensus_gap[:, t - 1] = np.max([gap for gap in gaps if gap is not None], axis=0)
 
     def _vectors(self) -> Array:
         return np.concatenate(fetch([worker.vectors.remote() for worker in self.workers]))

@@ -26,7 +26,7 @@ from .cluster import cluster
 from .driver import Driver
 from .worker import crew, fetch
 
-_TRIES = 3
+_TRIES = 3  # attempts from the same checkpoint before the engine gives up
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,6 @@ def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoi
     and this function checks these numbers. With a checkpoint, they report a hash of each site's rows.
     """
     sizes: list[Size] = []
-    # Only a run with a checkpoint, or with rows from sources, needs the sizes of the sites.
     if saver is not None or isinstance(setup.problem, SourcedProblem):
         asked = [worker.survey.remote(saver is not None) for worker in workers]
         sizes = [size for part in fetch(asked) for size in part]
@@ -113,7 +112,7 @@ def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoi
 def _explain(start: int, reached: int, saver: Checkpoint | None) -> str:
     """The text of the error about a lost worker, with the cause and the fix."""
     if start < 0:
-        return "the workers did not start; `taciturn` must be installed on every node of the cluster."
+        return "the workers did not start or load their rows; `taciturn` must be installed on every node."
     if saver is None:
         return (
             f"a worker was lost after round {reached}, so the run is lost; "

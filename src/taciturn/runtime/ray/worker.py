@@ -40,7 +40,7 @@ class Worker:
         self.objectives: list[Any] = objectives
 
     def open(self, first: int, sources: Sequence[Source], terms: dict[str, Any]) -> None:
-        """Load sites first, first + 1, ... from their sources."""
+        """Load sites first, first + 1, ... from their sources. All sites share the parameters `terms`."""
         self.objectives = [open_site(source, first + k, **terms) for k, source in enumerate(sources)]
 
     def survey(self, digest: bool) -> list[Size]:
@@ -60,7 +60,7 @@ class Worker:
         return (report, *sent) if sent else report
 
     def finish(self, mean: Array | None, *heard: Any) -> Any:
-        """End the final round."""
+        """Complete the final round."""
         return self.shard.receive(heard, mean, save=False)
 
     def gap(self, mean: Array) -> Array:
@@ -85,12 +85,12 @@ class Worker:
 def crew(parts: Sequence[Part], problem: AnyProblem) -> Iterator[list[Any]]:
     """A block with one worker per part, each with its sites loaded. At the end of the block all are killed.
 
-    Ray neither restarts a lost worker nor repeats a step that failed (`max_restarts`, `max_task_retries`).
+    Ray neither restarts a lost worker nor repeats a step that failed (`max_restarts`, `max_task_retries`). If
+    there are more workers than CPUs, the workers reserve no CPU, so that all of them can start.
     """
     cpus = 1 if len(parts) <= ray.cluster_resources().get("CPU", 0) else 0
-    remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=cpus, scheduling_strategy="SPREAD")(
-        Worker
-    )
+    options = {"max_restarts": 0, "max_task_retries": 0, "num_cpus": cpus, "scheduling_strategy": "SPREAD"}
+    remote = ray.remote(**options)(Worker)
     workers = [remote.remote() for _ in parts]
     try:
         _check_versions(workers)
