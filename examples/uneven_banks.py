@@ -1,4 +1,4 @@
-"""Four large and two small banks learn who will miss a payment. A small bank sets the price of the run.
+"""Four large and two small banks learn who will miss a payment. A small bank needs the most noise.
 
 The privacy cost of a site grows with the weight of one row, C / (2 eta V B). So a bank with few clients, or
 few links, needs more noise.
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import taciturn as tt
 from taciturn.data.tables.dealing import assign_unevenly
 
-_CHANGES = {"as it is": "epsilon", "a link more": "edge", "twice the rows": "rows"}
+_CHANGES = {"as it is": "epsilon", "one more link": "edge", "twice the rows": "rows"}
 
 
 def load_clients(rows: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -41,7 +41,7 @@ def main(
     for name, graph in {
         "star around bank 0": tt.Graph.star(6),
         "ring": tt.Graph.ring(6),
-        "every link": tt.Graph.complete(6),
+        "complete graph": tt.Graph.complete(6),
     }.items():
         model = tt.PrivateLogisticRegression(epsilon=1.0, graph=graph, classes=[-1.0, 1.0], effort=effort)
         model.fit(X[~test], y[~test], site=bank)
@@ -54,7 +54,7 @@ def main(
 
 
 def draw(sizes: np.ndarray, found: dict[str, float], prices: dict[str, Any], folder: Path) -> None:
-    """Plot the clients of each bank, and the epsilon of the bank that sets the price, after each change."""
+    """Plot the clients of each bank, and the epsilon of the bank with the most noise after each change."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.bar([f"bank {i}" for i in range(len(sizes))], sizes, color="#0072b2")
@@ -64,8 +64,8 @@ def draw(sizes: np.ndarray, found: dict[str, float], prices: dict[str, Any], fol
     for shift, (name, key) in zip((-0.27, 0.0, 0.27), _CHANGES.items(), strict=True):
         costs = [getattr(price, key) or np.nan for price in prices.values()]
         right.bar(places + shift, costs, width=0.25, label=name)
-    right.set_xticks(places, [f"{name}\n{share:.1%} right" for name, share in found.items()])
-    right.set_ylabel("epsilon of the bank that sets the price")
+    right.set_xticks(places, [f"{name}\naccuracy {share:.1%}" for name, share in found.items()])
+    right.set_ylabel("epsilon of the smallest bank")
     right.set_ylim(0, 1.5)
     right.legend(ncols=3, fontsize="small")
     folder.mkdir(parents=True, exist_ok=True)
