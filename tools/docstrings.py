@@ -8,9 +8,9 @@ from typing import Any
 import griffe
 
 _HEAD = re.compile(r"^(Parameters|Attributes|Returns|Examples|Raises)\n-{3,}\n", re.MULTILINE)
-_ENTRY = re.compile(r"^(\S[^:\n]*?) : (.*)$")
-
-_TYPE = re.compile(r"""^("\w+"|bool\b|float\b|int\b|str\b|Schema\b)[^.:;]*$""")
+_ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) : (.*)$")
+_TYPE = re.compile(r"""^("\w+"|bool|float|int|str)((, | or )("\w+"|bool|float|int|str|None))*$""")
+_RESULT = re.compile(r"\A(\w+)\n +")
 
 
 class Readable(griffe.Extension):
@@ -27,7 +27,7 @@ def readable(text: str) -> str:
     first, *rest = _HEAD.split(text)
     parts = [_plain(first)]
     for title, body in zip(rest[::2], rest[1::2], strict=True):
-        shown = _plain(body) if title in ("Examples", "Returns") else _listed(body)
+        shown = _plain(_RESULT.sub(r"`\1`: ", body)) if title in ("Examples", "Returns") else _mixed(body)
         parts.append(f"**{title}**\n\n{shown}")
     return "\n\n".join(parts)
 
@@ -36,6 +36,12 @@ def _plain(body: str) -> str:
     """Doctests as code, entries of a list as a list, and indented blocks unchanged."""
     body = "\n\n".join(_listed(part) if _entries(part) else part for part in body.split("\n\n"))
     return re.sub(r"(?:^>>> .*\n?(?:^(?:\.\.\. | *\S).*\n?)*)+", _fenced, body, flags=re.MULTILINE)
+
+
+def _mixed(body: str) -> str:
+    """A list of entries, and doctests below it as code."""
+    head, mark, tests = body.partition("\n\n>>> ")
+    return _listed(head) + (_plain(f"\n{mark}{tests}") if mark else "")
 
 
 def _entries(part: str) -> bool:

@@ -9,15 +9,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SAYS = {
     "cli": "parse, call, print",
-    "paper": "the paper as data",
+    "paper": "the figures of the paper",
     "jobs": "from files to a model",
     "statistics": "scores and tables with noise",
-    "estimators": "the scikit-learn face",
+    "estimators": "the scikit-learn interface",
     "planning": "a budget becomes settings",
     "auditing": "measured lower bounds",
     "report": "a run as one page",
-    "runtime": "who drives all nodes",
-    "sites": "one node among strangers",
+    "runtime": "drives all nodes of a run",
+    "sites": "one node of a real network",
     "questions": "what may be asked, and what totals say",
     "methods": "what sites compute and release",
     "jobfile": "what is asked, as people write it",
@@ -48,8 +48,8 @@ def draw() -> str:
         "imports point down</text>"
     )
     style = (
-        "text{font:14px Georgia,serif;text-anchor:middle;fill:#1f2a30}.small{font-size:12px;fill:#5a6b73}"
-        ".room{fill:#e8f1f0;stroke:#2f7d77}.line{stroke:#2f7d77;fill:none}.tip{fill:#2f7d77}"
+        "text{font:14px system-ui,sans-serif;text-anchor:middle;fill:#1f2a30}"
+        ".small{font-size:12px;fill:#5a6b73}.room{fill:#e8f1f0;stroke:#2f7d77}.line{stroke:#2f7d77;fill:none}.tip{fill:#2f7d77}"
         "svg{background:#fff}"
     )
     size = f'viewBox="0 0 {WIDTH + 64} {height}" width="{WIDTH + 64}" height="{height}"'

@@ -15,6 +15,11 @@ _FORMULA = re.compile(
 )
 _SCRIPT = re.compile(r"\\mathscr\{?([A-Z])\}?")
 _MATHML = "{http://www.w3.org/1998/Math/MathML}"
+_RELATIONS = frozenset("\u2ab0\u2aaf\u00b1\u223c")
+_BEFORE_SIGNS = frozenset("=<>([,\u2264\u2265\u2208")  # after these, a minus is a sign and not a difference
+_NAMES = frozenset("arg cosh det div exp inf ln log max min Pr rint sinh sup tr".split())
+_DOUBLE = {"E": "\U0001d53c", "N": "\u2115", "P": "\u2119", "R": "\u211d", "Z": "\u2124"}
+_SCRIPTED = {f"{_MATHML}{tag}" for tag in ("msub", "msup", "msubsup", "munder", "mover", "munderover")}
 ElementTree.register_namespace("", _MATHML[1:-1])
 
 
@@ -46,6 +51,7 @@ def _tidy(tree: ElementTree.Element) -> None:
     for node in tree.iter():
         if node.tag == f"{_MATHML}mo" and node.text in ("\u2016", "|"):
             node.set("stretchy", "false")
+            node.attrib |= {"lspace": "0", "rspace": "0"} if node.text == "|" else {}
         primed = node.tag in (f"{_MATHML}msup", f"{_MATHML}msubsup") and _words(node[-1]) in (
             "\u2032",
             "\u2033",
@@ -59,6 +65,29 @@ def _tidy(tree: ElementTree.Element) -> None:
             mark.text = _words(prime)
             node.tag = f"{_MATHML}mrow"
             node[:] = [inner, mark]
+        if node.get("mathvariant") == "double-struck":
+            del node.attrib["mathvariant"]
+            node.text = _DOUBLE.get(node.text or "", node.text)
+        if node.text in _RELATIONS:
+            node.tag = f"{_MATHML}mo"
+    for node in tree.iter():
+        if node.tag not in _SCRIPTED:
+            _space_names(node)
+
+
+def _space_names(row: ElementTree.Element) -> None:
+    """Set spaces as TeX does: thin between a function's name and a letter, and none after a sign."""
+    for before, node, after in zip([None, *row], row, [*row[1:], None], strict=False):
+        name = node[0] if node.tag in _SCRIPTED else node
+        if node.text == "~":
+            node.text = "\u223c"
+        elif node.text in ("\u2212", "\u00b1") and before is not None and before.text in _BEFORE_SIGNS:
+            node.set("form", "prefix")
+        elif name.text in _NAMES:
+            name.tag = f"{_MATHML}mo"
+            letter = before is not None and (before.tag != f"{_MATHML}mo" or before.text in (")", "]"))
+            bracket = after is None or _words(after)[:1] in ("(", "[", "|", "/", "")
+            name.attrib |= {"lspace": "0.167em" if letter else "0", "rspace": "0" if bracket else "0.167em"}
 
 
 def _words(node: ElementTree.Element) -> str:

@@ -11,14 +11,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+_PRINTED = r"^It prints, for example:\n\n```text\n(?:[^`\n]*\n)+```$\n?"
+_SHOWN = re.compile(rf"^!\[.*\)$\n?|{_PRINTED}", re.MULTILINE)
 _BLOCK = re.compile(r"^```python\n(.*?)^```$\n?", re.MULTILINE | re.DOTALL)
 
 
 def notebook(text: str) -> dict[str, Any]:
-    """The notebook without outputs. Pictures of the page are left out, because the cells draw them."""
+    """The notebook without outputs. Pictures and printed text are left out, because the cells show them."""
     cells = []
     for k, part in enumerate(_BLOCK.split(text)):
-        words = part if k % 2 else re.sub(r"^!\[.*\)$\n?", "", part, flags=re.MULTILINE)
+        words = part if k % 2 else _SHOWN.sub("", part)
         if words.strip():
             cells.append(_cell("code" if k % 2 else "markdown", words.strip(), len(cells)))
     language = {"name": "python3", "display_name": "Python 3", "language": "python"}

@@ -19,7 +19,7 @@ PARAGRAPHS = {
         "Choose Flower for neural networks, for many small clients, or if all parties trust a server. The "
         "times on this page include a new process for every message, which is Flower's default. With five "
         "sites a whole client is a fifth of all data, and users must calibrate the noise for a record "
-        "themselves, as we did in the section Privacy."
+        "themselves, as we did under [Privacy](#privacy)."
     ),
     "nvflare": (
         "is made for hospitals and companies that run it for years. It has a provisioning tool with "
@@ -56,8 +56,8 @@ SUMMARY = (
     "The accuracy of taciturn without privacy comes from `simulate`, because real sites always add noise. "
     "Times and bytes were measured without noise for the other packages, and with noise for taciturn. For "
     "Flower and APPFL we calibrated the smallest noise that protects a record. disropt solved a different "
-    "problem, which the section Solving describes. The section Privacy says whom each private model trusts, "
-    "and the section Faults says which settings we changed to test a fault."
+    "problem, which [Solving](#solving) describes. [Privacy](#privacy) says whom each private model trusts, "
+    "and [Faults](#faults) says which settings we changed to test a fault."
 )
 
 WEAKER = (

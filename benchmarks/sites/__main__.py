@@ -120,8 +120,9 @@ def ending(times: list[dict[str, Any]]) -> str:
     left = max(entry["marks"]["left"] for entry in times)
     begun = min(entry["marks"]["begun"] for entry in times)
     return (
-        f"Opening {first - begun:.2f} s, rounds {last - first:.2f} s, from the last release to the last "
-        f"results {written - last:.2f} s, until all have left {left - written:.2f} s"
+        f"The opening took {first - begun:.2f} s and the rounds {last - first:.2f} s. The last results "
+        f"followed {written - last:.2f} s after the last release, and the last site left "
+        f"{left - written:.2f} s later"
     )
 
 
