@@ -165,6 +165,28 @@ def test_leftover_state_of_the_last_solve_is_not_used_as_a_gradient() -> None:
     assert np.all(norms(after.f - fresh.f) <= 1.1e-9)
 
 
+def test_a_repeat_that_seems_done_is_computed_again_when_another_repeat_takes_one_pass() -> None:
+    """The errors of a stored gradient are not covered by the bounds, so the bounds must not rest on it."""
+    recipe = Recipe(rows=300, dimension=4, rank=4, repeats=2)
+    objective, linear, start = recipe.make()
+    state, tol = SolverState(), 1e-6
+    before = minimise_general(
+        objective, curvature=2.0, linear=linear, start=start, tol=1e-3 * tol, state=state
+    )
+    assert state.last is not None
+    wrong = np.zeros_like(linear)
+    wrong[0] = 5 * (objective.strong + 2.0) * tol
+    state.last = state.last[0], state.last[1] + wrong  # with these, the first repeat seems to be done
+    task = {
+        "curvature": 2.0,
+        "linear": linear + wrong + np.array([[0.0], [2 * (objective.strong + 2.0) * tol]]),
+        "start": before.f,
+    }
+    after = minimise_general(objective, **task, tol=tol, state=state)
+    exact = minimise_general(objective, **task, tol=1e-4 * tol, state=SolverState())
+    assert np.all(norms(after.f - exact.f) <= after.distance + 1e-4 * tol)
+
+
 def test_inputs_are_left_alone() -> None:
     recipe = Recipe(share=1.0, norm=1e4)
     objective, linear, start = recipe.make()

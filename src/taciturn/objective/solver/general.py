@@ -85,10 +85,11 @@ def _together(phi: GradientEvaluator, start: Array, goal: float, state: SolverSt
         known = phi.with_smooth_terms(start, state.last[1].copy())
     slack = phi.doubt(start)
     target = np.maximum(goal - 2.0 * slack, np.maximum(0.25 * goal, 1e-3 * slack))
-    f, g = lbfgs(phi, start.copy(), target, state.preconditioner, _most(phi), known)
-    unseen = g is known or phi.count > 1  # otherwise g is new, from a pass at `start`
-    if known is not None and unseen and np.any(np.all(f == start, axis=1)):
-        g = phi.gradient(f)  # `doubt` does not cover the rounding errors in `known`
+    begin = start.copy()
+    f, g = lbfgs(phi, begin, target, state.preconditioner, _most(phi), known)
+    computed = f is begin and g is not known  # whether every row of g comes from a pass at `start`
+    if known is not None and not computed and np.any(np.all(f == start, axis=1)):
+        g = phi.gradient(f)  # some rows may be those of `known`, whose rounding errors `doubt` does not cover
     bound = _certain(g, phi.doubt(f))
     state.last = (f.copy(), g - phi.with_smooth_terms(f, np.zeros_like(f)))
     return f, bound
