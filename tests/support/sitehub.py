@@ -118,6 +118,9 @@ class HubLinks:
     def look(self) -> None:
         """There is no port, and there are no envelopes."""
 
+    def renew(self, site: Site) -> None:
+        """There are no keys to draw again."""
+
     def __enter__(self) -> Self:
         return self
 

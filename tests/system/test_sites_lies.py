@@ -34,14 +34,17 @@ def test_one_lying_site_cannot_dictate_the_model(ring_of, kind):
 
 
 def steal(ring, folder):
-    """A copy of the folder of site 2 with its key, which the others revoke; its owner gets another key."""
+    """A copy of the folder of site 2 with its key."""
     (folder / "stolen").mkdir()
-    thief = ring.copy(2, folder / "stolen")
+    return ring.copy(2, folder / "stolen")
+
+
+def revoke(ring):
+    """The others revoke the key of site 2; its owner gets another key."""
     old = load_certificates(ring.paths[2].parent / "site-2.pem")[0]
     ring.renew_certificate(2)
     for path, site in zip(ring.paths, ring.sites, strict=True):
         edit(path, keys=site.file.keys.model_dump(mode="json") | {"revoked": [f"{old.serial_number:x}"]})
-    return thief
 
 
 @KINDS
@@ -49,6 +52,7 @@ def test_a_thief_with_a_revoked_certificate_of_the_authority_changes_nothing(rin
     """The owner has a new key. The thief runs with the old one, and is no copy of the owner."""
     ring = ring_of(3, kind, rounds=4)
     thief = steal(ring, tmp_path)
+    revoke(ring)
     stranger = ring.start_copy(thief)
     ring.start(0, 1, 2)
     assert ring.codes() == [0] * 3, ring.logs()
@@ -63,6 +67,7 @@ def test_a_thief_with_a_revoked_certificate_of_the_authority_reads_nothing(ring_
     """TLS lets it in, for Zenoh has no revocation lists; but no site gives it the key of its envelopes."""
     ring = ring_of(3, "masked", rounds=40)
     thief = steal(ring, tmp_path)
+    revoke(ring)
     ring.start(0, 1, 2, slow=0.05)
     until(lambda: rounds_of(ring.sites[0]) >= 2)
     with Attacker(load_site(ring.paths[0]), thief.parent, "site-2") as attacker:
@@ -79,3 +84,41 @@ def test_a_thief_with_a_revoked_certificate_of_the_authority_reads_nothing(ring_
     assert ring.codes() == [0] * 3, ring.logs()
     assert "its certificate was revoked" in ring.text(0)
     assert len({(site.state / "model.json").read_bytes() for site in ring.sites}) == 1
+
+
+def test_running_sites_stop_answering_a_certificate_as_soon_as_it_is_revoked(ring_of, tmp_path):
+    """The thief can read until then. Nothing is restarted but the site that gets the new key."""
+    ring = ring_of(3, "masked", rounds=60)
+    thief = steal(ring, tmp_path)
+    ring.start(0, 1, 2, slow=0.05)
+    with Attacker(load_site(ring.paths[0]), thief.parent, "site-2") as attacker:
+        until(attacker.linked)
+        attacker.speak_as("site-2")
+        assert attacker.ask_for_key()
+        until(lambda: attacker.opened)
+        ring.kill(2)
+        revoke(ring)
+        until(lambda: all("the revoked certificates have changed" in ring.text(i) for i in (0, 1)))
+        attacker.envelopes.known.clear()
+        until(attacker.linked)
+        read, heard = len(attacker.opened), len(attacker.heard)
+        ring.start(2, slow=0.05)
+        until(lambda: len(attacker.heard) > heard + 10)
+        assert not attacker.ask_for_key(0.5) and len(attacker.opened) == read
+    assert ring.codes() == [0] * 3, ring.logs()
+    assert len({(site.state / "model.json").read_bytes() for site in ring.sites}) == 1
+    assert not any("at_least" in (site.state / "statement.json").read_text() for site in ring.sites)
+
+
+def test_running_site_stops_when_its_own_certificate_is_revoked(ring_of):
+    ring = ring_of(3, "penalty", rounds=40)
+    ring.start(0, 1, 2, slow=0.05)
+    until(lambda: rounds_of(ring.sites[2]) >= 1)
+    old = load_certificates(ring.paths[2].parent / "site-2.pem")[0]
+    keys = ring.sites[2].file.keys.model_dump(mode="json")
+    edit(ring.paths[2], keys=keys | {"revoked": [f"{old.serial_number:x}"]})
+    assert ring.running[2].wait() == ExitCode.WRONG_FILES
+    assert "the certificate of this site cannot be used any more: its certificate was revoked" in ring.text(2)
+    ring.renew_certificate(2)
+    ring.start(2)
+    assert ring.codes() == [0] * 3, ring.logs()

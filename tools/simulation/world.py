@@ -226,7 +226,7 @@ class World:
                 self.scheduler.after(delay(), lambda n=site.number: self._learn(n, number))  # type: ignore[misc]
 
     def _learn(self, number: int, revoked: int) -> None:
-        """Tell a site about a revocation. A real site learns it at its next start, with new keys."""
+        """Tell a site about a revocation. A real site reads it in site.toml; both draw new keys."""
         self.revoked[number] = self.revoked.get(number, frozenset()) | {revoked}
         for site in (self.sites[number], *self.network.twins.get(number, ())):
             if site.envelopes is not None:

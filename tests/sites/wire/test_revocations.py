@@ -1,11 +1,13 @@
-"""Revoked certificates."""
+"""Revoked certificates, and files that a running site reads again."""
 
 import datetime
+import logging
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
+from sites.state.test_account import edit
 from support.sitework import frame, sites
 from taciturn.core.errors import SiteError
 from taciturn.sites.files.keys import (
@@ -17,8 +19,10 @@ from taciturn.sites.files.keys import (
     self_signed,
     short_fingerprint,
 )
+from taciturn.sites.files.site import load_site
 from taciturn.sites.protocol.frames import FrameRefused, Kind, decode
-from taciturn.sites.wire.trust import load_trust, reader_trust
+from taciturn.sites.wire.revocations import RevocationFiles
+from taciturn.sites.wire.trust import load_trust, reader_trust, site_trust
 
 DAY = datetime.timedelta(days=1)
 
@@ -115,3 +119,63 @@ def test_reader_trusts_an_authority_or_the_certificates_of_all_sites(network, tm
     members.write_bytes(own + other + self_signed(new_key(tmp_path / "1.key"), "site-1", ["127.0.0.1"]))
     with pytest.raises(SiteError, match="two keys for 'site-1'"):
         reader_trust(members)
+
+
+def watched(network):
+    """Site 0, its trust, and the files that revoke certificates, which were read once."""
+    site = load_site(network[0] / "site-0" / "site.toml")
+    trust = site_trust(site)
+    files = RevocationFiles(site, trust.authorities)
+    assert files.read_changed() == trust.revocations and files.read_changed() is None
+    return site, trust, files
+
+
+def revoke(site, **entries):
+    edit(site.source, keys=site.file.keys.model_dump(mode="json", exclude_none=True) | entries)
+
+
+def test_running_site_reads_a_serial_number_that_is_added_to_its_file(network):
+    _, certificate, signed = network
+    site, trust, files = watched(network)
+    trust.check(signed, "site-1")
+    revoke(site, revoked=[f"{certificate.serial_number:x}"], private="another.key")
+    trust.revoke(files.read_changed())
+    with pytest.raises(FrameRefused, match="was revoked"):
+        trust.check(signed, "site-1")
+    assert files.site.file.keys.private == site.file.keys.private  # other changes wait for a restart
+    assert files.read_changed() is None
+    revoke(site)
+    trust.revoke(files.read_changed())
+    trust.check(signed, "site-1")
+
+
+def test_running_site_reads_a_list_that_the_authority_replaces(network):
+    folder, certificate, _ = network
+    authority, path = Authority.load(folder), folder / "site-0" / "revoked.crl"
+    path.write_bytes(revocation_list(authority).public_bytes(serialization.Encoding.PEM))
+    site, _, files = watched(network)
+    revoke(site, revocations=["revoked.crl"])
+    assert not files.read_changed().hold(certificate)
+    path.write_bytes(revocation_list(authority, certificate).public_bytes(serialization.Encoding.PEM))
+    assert files.read_changed().hold(certificate)
+
+
+@pytest.mark.parametrize("broken", ["half a file", "no file", "an unsigned list"])
+def test_running_site_keeps_its_revocations_if_a_changed_file_cannot_be_read(network, broken, caplog):
+    folder, certificate, _ = network
+    site, _, files = watched(network)
+    text = site.source.read_text()
+    if broken == "an unsigned list":
+        found = revocation_list(Authority.throw_away(), certificate)
+        (folder / "site-0" / "revoked.crl").write_bytes(found.public_bytes(serialization.Encoding.PEM))
+        revoke(site, revocations=["revoked.crl"])
+    elif broken == "no file":
+        site.source.unlink()
+    else:
+        site.source.write_text(text[: len(text) // 2])
+    with caplog.at_level(logging.WARNING):
+        assert files.read_changed() is None
+    assert "the changed list of revoked certificates is not used" in caplog.text
+    site.source.write_text(text)
+    revoke(site, revoked=[f"{certificate.serial_number:x}"], revocations=[])
+    assert files.read_changed().hold(certificate)

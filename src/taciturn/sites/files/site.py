@@ -148,11 +148,18 @@ class SiteFile(Facts):
 
 @dataclass(frozen=True)
 class Site:
-    """A site and its job. The paths that it returns are absolute, or relative to the working directory."""
+    """A site and its job. The paths that it returns are absolute, or relative to the working directory.
+
+    source : the path of site.toml.
+    """
 
     file: SiteFile
     job: NetworkJob
-    folder: Path
+    source: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.source.parent
 
     @property
     def name(self) -> str:
@@ -244,8 +251,7 @@ class Site:
 def load_site(path: Path) -> Site:
     """Read site.toml and the job that it names, and check them against each other."""
     file = read_file(path, SiteFile)
-    folder = path.parent
-    job = load_job(folder / file.job)
+    job = load_job(path.parent / file.job)
     if file.site not in job.names:
         raise SiteError(
             f"{path}: `site`: the job {job.name} has no site {file.site!r}; its sites are "
@@ -261,7 +267,7 @@ def load_site(path: Path) -> Site:
     _check_seed(path, file, job)
     _check_method(path, file, job)
     _check_budget(path, file, job)
-    return Site(file, job, folder)
+    return Site(file, job, path)
 
 
 def _check_seed(path: Path, file: SiteFile, job: NetworkJob) -> None:

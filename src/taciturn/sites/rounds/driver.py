@@ -58,6 +58,7 @@ from ..state.account import Account, open_account
 from ..state.volatile_keys import VolatileMemory, open_volatile
 from ..transport.zenoh import ZenohLinks
 from ..wire.refusals import Refusals
+from ..wire.revocations import RevocationFiles
 from ..wire.whereabouts import Whereabouts
 from .charging import admit, charge_first
 from .ending import SiteResult, check_start, end_run, recall, without_secrets
@@ -143,7 +144,8 @@ def run_site(
             ) as links,
         ):
             room = WaitingRoom(site, protocol, links, whereabouts)
-            driver = SiteDriver(ready, store, memory, links, protocol, events, account, room, step)
+            revoked = RevocationFiles(site, ready.trust.authorities)
+            driver = SiteDriver(ready, store, memory, links, protocol, events, account, room, revoked, step)
             links.listen()
             with nullcontext() if show is None else show(driver):
                 return driver.run(absent)
@@ -175,6 +177,7 @@ class SiteDriver:
     events: queue.SimpleQueue[Event]
     account: Account | None
     room: WaitingRoom
+    revoked: RevocationFiles
     step: Callable[[int], None]
     result: SiteResult | RunOver | None = None
     timer: float = 0.0
@@ -196,6 +199,7 @@ class SiteDriver:
             for effect in self.protocol.handle(event, time.monotonic(), os.urandom(32)):
                 self._carry_out(effect)
             if isinstance(event, Tick):
+                self._revoke()
                 self.links.look()
                 self.room.look()
                 # restarted after the tick: even if ticks are slow, received events come between them
@@ -209,6 +213,22 @@ class SiteDriver:
                 )
             return self.result
         raise self.result or SiteError("the site stopped without a result.")
+
+    def _revoke(self) -> None:
+        """Apply a change of the revoked certificates, with new links and new keys, as after a restart."""
+        revocations, trust = self.revoked.read_changed(), self.ready.trust
+        if revocations is None or revocations == trust.revocations:
+            return
+        trust.revoke(revocations)
+        try:
+            trust.key_of(self.ready.identity.certificate, self.ready.site.name)
+        except FrameRefused as error:
+            raise WrongFiles(
+                f"{self.revoked.site.source}: the certificate of this site cannot be used any more: {error}. "
+                "Give the site a new key and certificate, and run the same command."
+            ) from error
+        log.warning("the revoked certificates have changed: connecting again, with new keys")
+        self.links.renew(self.revoked.site)
 
     def _next(self) -> Event:
         """The next event: a pending one, a received one, or the timer."""

@@ -139,6 +139,18 @@ class ZenohLinks:
         if set(self._site.neighbours) <= self.connected():
             return
         log.warning("many clients have disconnected from this site's port: reopening it for neighbours")
+        self._rejoin()
+
+    def renew(self, site: Site) -> None:
+        """Replace all links and keys, after a change of the revoked certificates in site.toml."""
+        self._site = site
+        with self._lock:
+            self._envelopes.renew()
+            self.met.clear()
+            self.answered.clear()
+        self._rejoin()
+
+    def _rejoin(self) -> None:
         self._session.close()
         for attempt in range(REOPENED, -1, -1):
             try:

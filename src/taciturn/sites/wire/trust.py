@@ -7,9 +7,7 @@ Certificates are revoked by serial number, by fingerprint, or by the authority's
 from __future__ import annotations
 
 import datetime
-import hashlib
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,62 +21,7 @@ from ...core.errors import SiteError
 from ..files.keys import common_name, load_certificates, load_key, pem, read_pem, short_fingerprint
 from ..files.site import Site
 from ..protocol.frames import LARGEST_CERTIFICATE, FrameRefused, SignedFrame
-
-SHORT, WHOLE = 32, 64  # hexadecimal digits of the two forms of a fingerprint
-
-
-class Revocations:
-    """Revoked certificates and keys, from site.toml and from revocation lists of the authority.
-
-    entries : serial numbers, and SHA-256 fingerprints (or their first half) of certificates or keys, in
-        hexadecimal.
-    lists : files of the authority; each must be signed and not expired.
-    """
-
-    def __init__(
-        self, entries: Sequence[str], lists: Sequence[Path], authorities: Sequence[x509.Certificate]
-    ) -> None:
-        plain = [re.sub("[ :-]", "", entry).lower() for entry in entries]
-        self._fingerprints = {entry for entry in plain if len(entry) in (SHORT, WHOLE)}
-        self._serials = {int(entry, 16) for entry in plain if len(entry) < WHOLE}
-        for path in lists:
-            self._serials |= {entry.serial_number for entry in _read_list(path, authorities)}
-
-    def hold(self, certificate: x509.Certificate) -> bool:
-        """Whether a certificate was revoked."""
-        if certificate.serial_number in self._serials:
-            return True
-        der = certificate.public_bytes(serialization.Encoding.DER)
-        form = serialization.PublicFormat.SubjectPublicKeyInfo
-        key = certificate.public_key().public_bytes(serialization.Encoding.DER, form)
-        found = [hashlib.sha256(data).hexdigest() for data in (der, key)]
-        return not self._fingerprints.isdisjoint(part for text in found for part in (text, text[:SHORT]))
-
-
-def _read_list(path: Path, authorities: Sequence[x509.Certificate]) -> x509.CertificateRevocationList:
-    text = read_pem(path)
-    try:
-        load = x509.load_pem_x509_crl if text.lstrip().startswith(b"-----") else x509.load_der_x509_crl
-        found = load(text)
-    except ValueError as error:
-        raise SiteError(f"{path}: contains no revocation list in PEM or DER form.") from error
-    signers = [one for one in authorities if one.subject == found.issuer and _signed(found, one)]
-    if not signers:
-        raise SiteError(f"{path}: is not signed by this network's authority.")
-    now = datetime.datetime.now(datetime.UTC)
-    if found.next_update_utc is not None and found.next_update_utc < now:
-        raise SiteError(
-            f"{path}: expired on {found.next_update_utc:%Y-%m-%d}: get the authority's newest list."
-        )
-    return found
-
-
-def _signed(found: x509.CertificateRevocationList, authority: x509.Certificate) -> bool:
-    try:
-        return bool(found.is_signature_valid(authority.public_key()))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
-
+from .revocations import Revocations
 
 MOST_CACHED = 1024
 log = logging.getLogger("taciturn.site")
@@ -115,12 +58,17 @@ class Trust:
         lists: Sequence[Path] = (),
         keys: Mapping[str, str] | None = None,
     ) -> None:
-        self._authorities = tuple(authority for authority in authorities if _may_sign(authority))
+        self.authorities = tuple(authority for authority in authorities if _may_sign(authority))
         self._keys = dict(keys or {})
-        if not self._authorities and not self._keys:
+        if not self.authorities and not self._keys:
             raise SiteError("`keys.authority`: the file has no certificate of an authority.")
-        self._revocations = Revocations(revoked, lists, self._authorities)
+        self.revocations = Revocations.read(revoked, lists, self.authorities)
         self._known: dict[bytes, _KnownCertificate] = {}
+
+    def revoke(self, revocations: Revocations) -> None:
+        """Use these revocations from now on, instead of those so far."""
+        self.revocations = revocations
+        self._known = {}
 
     def key_of(self, certificate: bytes, name: str, at: datetime.datetime | None = None) -> Ed25519PublicKey:
         """The key that a DER certificate certifies for `name` at the time `at`, by default now.
@@ -154,15 +102,16 @@ class Trust:
         return self._look(certificate).ends
 
     def _look(self, der: bytes) -> _KnownCertificate:
-        if (seen := self._known.get(der)) is not None:
+        cache = self._known  # taken first: another thread may replace the revocations at any moment
+        if (seen := cache.get(der)) is not None:
             return seen
         try:
             certificate = x509.load_der_x509_certificate(der)
             name, key = common_name(certificate), certificate.public_key()
-            revoked = self._revocations.hold(certificate)
+            revoked = self.revocations.hold(certificate)
         except Exception as error:  # any parser error on hostile bytes is a refusal
             raise FrameRefused("certificate", "its certificate cannot be read") from error
-        issuers = [authority for authority in self._authorities if _issued(certificate, authority)]
+        issuers = [authority for authority in self.authorities if _issued(certificate, authority)]
         if not issuers and not self._keys:
             raise FrameRefused("certificate", "its certificate is not from this network's authority")
         if name is None or not isinstance(key, Ed25519PublicKey):
@@ -171,12 +120,12 @@ class Trust:
             raise FrameRefused("certificate", "its key is not the one that the job lists for it")
         if revoked:
             raise FrameRefused("certificate", "its certificate was revoked")
-        if len(self._known) >= MOST_CACHED:
-            self._known.clear()
+        if len(cache) >= MOST_CACHED:
+            cache.clear()
         ends = certificate.not_valid_after_utc
         if not self._keys:
             ends = min(ends, max(issuer.not_valid_after_utc for issuer in issuers))
-        known = self._known[der] = _KnownCertificate(name, key, certificate.not_valid_before_utc, ends)
+        known = cache[der] = _KnownCertificate(name, key, certificate.not_valid_before_utc, ends)
         return known
 
 
