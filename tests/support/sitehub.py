@@ -17,8 +17,9 @@ from taciturn.sites.rounds import driver as driver_module
 from taciturn.sites.rounds.driver import run_site
 from taciturn.sites.rounds.ending import SiteResult
 from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.rounds.results import verify_statement
 from taciturn.sites.wire.refusals import Refusals
-from taciturn.sites.wire.trust import Identity, Trust
+from taciturn.sites.wire.trust import Identity, Trust, load_trust
 
 
 class Killed(BaseException):
@@ -181,3 +182,9 @@ def until(there: Callable[[], bool], seconds: float = 60.0) -> None:
     while not there():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def statement(path: Path, name: str = "statement.json") -> dict[str, Any]:
+    """The verified facts of a file that a site has signed."""
+    site = load_site(path)
+    return verify_statement(site.state / name, load_trust(site.path(site.file.keys.authority)))

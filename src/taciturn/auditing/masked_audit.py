@@ -3,8 +3,8 @@
 In a masked sum, random masks hide each site's share and cancel in the total. The last sites in the list
 collude with the observer. They know the masks that they share with honest sites, wait for the honest messages
 of each round and compute the sum of the honest sites. Then they choose their own messages so that the total
-has the value they want: they keep the descent where the record has the largest effect. The real node computes
-every honest message, with its share, grid, noise, masks and charge.
+has the value they want: they keep the descent where the record has the largest effect. The code of real runs
+(`SumsNode`) computes every honest message: its share, grid, noise, masks and charge.
 """
 
 from __future__ import annotations
@@ -90,9 +90,10 @@ class SumsCase(ABC):
     def observe(
         self, runs: int, streams: tuple[Streams, Streams], ledger: Ledger | None = None
     ) -> tuple[dict[str, tuple[Array, Array]], None]:
-        """Each score in the runs on the old and on the new data; None, because no density is exact.
+        """Each score in the runs on the old and on the new data, and None.
 
-        `ledger` records each charge of site 0 once.
+        None stands for ln(p_old / p_new), which is not known exactly here. `ledger` records each charge of
+        site 0 once.
         """
         tables = self.tables()
         path = _path(self, tables)
@@ -160,8 +161,8 @@ class RegressionCase(SumsCase):
 
     A colluding site chooses every total so that one record has the largest effect on the real program. The
     totals determine the coordinates and the bound at which residuals are clipped; the model stays at 0. Both
-    records then have the largest norm b of a row, residuals +1 and -1 at the clipping bound, and the cosine c
-    between them. Replacing one record by the other moves the sums:
+    records then have norm b, the largest norm of a row. Their residuals are +1 and -1, at the clipping bound.
+    The cosine between the two records is c. Replacing one record by the other moves the sums:
 
         score      moves by b sqrt(2 + 2c), most at c = 1; the certified bound is 2 b sqrt(1.12)
         matrices   move by sqrt(2 - 2c^2), most at c = 0; the certified bound is sqrt 2
@@ -300,7 +301,7 @@ def _seen(
 
 
 def _clean(case: SumsCase, tables: SumTables, path: list[Any]) -> tuple[list[Array], list[Array]]:
-    """(differences, means): in each round, of the honest sums with the old and with the new record.
+    """(differences, means) of two honest sums in each round: one with the old record, one with the new.
 
     The sums have no noise. Each entry has the shape (length,).
     """

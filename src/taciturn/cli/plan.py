@@ -76,7 +76,8 @@ def plan(
         typer.Option(
             "--whiten/--no-whiten",
             help="First estimate the second moments of all rows, with noise; then train in coordinates in "
-            "which the rows vary equally in all directions. By default, the planner decides.",
+            "which the rows vary equally in all directions. By default, the planner decides this with "
+            "--colluding, and does not whiten without it.",
         ),
     ] = None,
     schema: Annotated[

@@ -32,7 +32,7 @@ def reserve_descriptors(count: int = 8) -> None:
 
 
 def retry_for_descriptors(act: Callable[[], T], patience: float = 60.0) -> T:
-    """Call `act`, which opens files; call `act` again while this process has no free file descriptor.
+    """Call `act`, which opens files; call `act` again while there is no free file descriptor.
 
     Many connections to a site's port may use up all descriptors for a while. Before the second call, the
     spare descriptors are closed. After `patience` seconds the `OSError` of `act` is raised.

@@ -121,10 +121,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         takes the bound from the data, warns, and marks the certificate.
     colluding : the number of other sites that may collude with an attacker. With `colluding=None` no other
         site is trusted: the guarantee holds whatever the other sites do. The planner then chooses a method,
-        and `plan_` says which and why. If you give `noise` or `effort`, method="penalty" or whiten=False, it
-        takes the paper's method. With a number, the noise of all honest sites jointly protects each record
-        (`MaskedDescent`), and the model is about as good as if one trusted party held all rows. The
-        certificate also states the epsilon if more than `colluding` sites collude.
+        and `plan_` says which and why. Each of these four makes it take the paper's method: a `noise`, an
+        `effort`, method="penalty", or whiten=False. If `colluding` is a number, the noise of all honest sites
+        jointly protects each record (`MaskedDescent`), and the model is about as good as if one trusted party
+        held all rows. The certificate also states the epsilon if more than `colluding` sites collude.
     fit_intercept : whether the model has an intercept. Its constant column counts towards the norm bound, and
         the intercept is regularised.
     intercept_scaling : the value of the constant column of the intercept, as a multiple of data_norm. A
@@ -162,7 +162,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         ||V x + v|| if this norm is above 1. None for other models.
     coef_, intercept_, classes_ : the model. It is the average of the vectors that the sites released last;
         averaging costs no extra privacy.
-    site_coef_, site_intercept_ : the vectors that each site released last, (sites, outputs, features).
+    site_coef_, site_intercept_ : the vectors that each site released last: (sites, outputs, features) and
+        (sites, outputs).
     certificate_ : the privacy cost of the fit; `certificate_.epsilon` never exceeds `epsilon`.
     plan_ : the settings of the run.
     trace_ : all released vectors.

@@ -55,7 +55,7 @@ def read_noise(entry: Any) -> NormNoise | GaussianNoise:
 
 
 def write_loss(loss: Any) -> dict[str, Any]:
-    """The loss as a table, which `read_loss` reads back (not for the squared loss: its `reach` is no key)."""
+    """The loss as a table. `read_loss` can read it, unless it is the squared loss, which has other keys."""
     return {"kind": str(loss.name), **vars(loss)}
 
 

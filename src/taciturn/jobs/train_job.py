@@ -107,7 +107,8 @@ def train_job(
     """Train the job in the file `path`, and write the results to the new or empty folder `out`.
 
     By default, `out` is the folder `run` next to the job file. Everything is checked before anything is
-    spent. Without a seed, every cost is in the folder's ledger before the message that causes it is released.
+    spent. Without a seed, the run writes each cost to the folder's ledger before it releases the message that
+    has this cost.
 
     again : True starts a new run after an interrupted run. The costs of both runs add up.
     verbose : True shows the progress on a terminal.
@@ -166,7 +167,7 @@ class TrainingRows:
 
 
 def gather(job: TrainingJob, folder: Path) -> TrainingRows:
-    """Read and encode all tables. The encoder depends on their number of records or persons, and no value."""
+    """Read and encode all tables. The encoder depends only on how many records or persons they have."""
     tables = read_tables(job, job.files(folder), [*job.schema_.names, job.label.column])
     encoder = make_encoder(job, units=tables.units)
     X = held_if_few(encoder.lazy_rows(tables.columns))

@@ -87,7 +87,7 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
             )
         return ["no ledger: the certificate names no ledger"]
     if certificate.head is None:
-        raise CertificateError(f"{path}: is not the ledger of {CERTIFICATE}, a certificate without ledger.")
+        raise CertificateError(f"{path}: does not belong to {CERTIFICATE}, which names no ledger.")
     given = certificate.delta, certificate.released, certificate.form
     if path.name == STORE:
         fresh = Certificate.from_ledger(read_ledger(path), *given)
@@ -113,7 +113,8 @@ def _check_model(folder: Path, certificate: Certificate) -> list[str]:
     digest = hashlib.sha256((folder / CERTIFICATE).read_bytes()).hexdigest()
     if isinstance(model.certificate, str) and model.certificate != digest:
         raise CertificateError(
-            f"{folder / MODEL}: belongs to another run: the certificate that it names is not {CERTIFICATE}."
+            f"{folder / MODEL}: belongs to another run. It states the hash of its certificate, and "
+            f"{CERTIFICATE} has another hash."
         )
     if isinstance(model.certificate, dict) and model.certificate != json.loads(certificate.to_json()):
         raise CertificateError(f"{folder / MODEL}: contains a certificate that differs from {CERTIFICATE}.")

@@ -117,8 +117,8 @@ def _loss(request: PlanRequest) -> TrainingLoss:
         return request.loss
     if not isinstance(request.loss, Logistic):
         raise ParameterError(
-            f"`loss` must be logistic for several classes with `colluding`; got {request.loss.name!r}: "
-            "only softmax, in PrivateLogisticRegression, can train all classes in one release."
+            f"`loss` must be logistic if there are several classes and `colluding` is given; got "
+            f"{request.loss.name!r}. PrivateLogisticRegression trains all classes at once (softmax)."
         )
     return Softmax(request.outputs)
 

@@ -72,9 +72,9 @@ def plan_penalty(request: PlanRequest) -> Plan:
     if chosen is None:
         epsilon, delta = min(network.budget.epsilon), network.budget.delta
         raise ParameterError(
-            f"`epsilon` = {format_given(epsilon)} at delta = {format_given(delta)} is out of reach: no "
-            f"penalty and noise protect the {network.samples.min()} {request.unit}s of the smallest site. "
-            f"Raise `epsilon`, or give each site more {request.unit}s."
+            f"`epsilon` = {format_given(epsilon)} at delta = {format_given(delta)} is out of reach: the "
+            f"planner found no penalty and noise that together protect the {network.samples.min()} "
+            f"{request.unit}s of the smallest site. Raise `epsilon`, or give each site more {request.unit}s."
         )
     baseline = trials.baseline() if trials and request.baseline is not False else None
     return _plan(request, chosen, proxy.origin, tried, baseline)

@@ -1,9 +1,10 @@
 """The privacy cost of a run, from its facts: the bound of each release, summed over rounds and classes.
 
-A charge records one release of one site; a round without a charge costs nothing. Only this module chooses
-between the bounds in `accounting`. Masked sums have one bound (see `collusion`). In a round of the paper
-[ZKL18], a site adds its main noise inside the problem that it solves, or to the solved vector. Output noise
-is further noise on the solved vector. Some runs first release moments: noisy means of x x' over the rows x.
+A charge records one release of one site; a round without a charge costs nothing. This module chooses the
+bounds of `accounting` that apply to each release. Masked sums have one bound (see `collusion`). In a round of
+the paper [ZKL18], a site adds its main noise inside the problem that it solves, or to the solved vector.
+Output noise is further noise on the solved vector. Some runs first release moments: noisy means of x x' over
+the rows x.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .loss_facts import LossFacts
 
 ACCOUNTANTS = ("pure", "gaussian", "renyi")
 _BEYOND = 1e6  # a value of x (see `bounds.bend`) that makes the bound infinite at every Renyi order used
-_CERTAIN = 20.0  # below this epsilon, noise longer than `Slack` allows (probability 1e-40) is negligible
+_CERTAIN = 20.0  # below this epsilon, e^epsilon 1e-40 is negligible: the chance of noise beyond `Slack`
 _SPREAD = 2.0**16  # in grid steps: integer noise with at least this std is treated as rounded normal noise
 _ROUNDED = 1 + 4e-12  # a margin: a row passes the check ||x|| <= 1 if its computed norm is at most 1 + 1e-12
 
@@ -93,7 +94,8 @@ class SiteCost(NamedTuple):
 
     `accountant` names the bound that gave `epsilon`: "pure", "renyi" (at `order`) or "gaussian" (exact, from
     mu); None if no bound is finite. `paper_condition` says whether the paper's theorem applies; only then is
-    `paper_epsilon` a guarantee. `mu` is the mu of masked sums if `run.colluding` sites collude, else None.
+    `paper_epsilon` a guarantee. `mu` is that of masked sums against `run.colluding` colluding sites; None for
+    other methods.
     """
 
     paper_epsilon: float
@@ -140,8 +142,8 @@ def paper_holds(run: RunFacts, site: SiteFacts, columns: Columns) -> bool:
 def pure_costs(run: RunFacts, releases: Releases) -> Array:
     """Pure epsilon of every release, (sites, rounds): infinite with Gaussian noise, or without noise.
 
-    If a run releases moments of the rows, all entries of its sites are infinite, because the noise on moments
-    is Gaussian.
+    If a run releases moments of the rows, all entries of a site that released anything are infinite, because
+    the noise on moments is Gaussian.
     """
     if np.any(releases.moments):
         return np.broadcast_to(np.where(releases.spent, np.inf, 0.0)[:, None], releases.charged.shape)
@@ -246,8 +248,11 @@ def exact_epsilon(run: RunFacts, mu: Array, delta: float) -> Array:
 
 
 def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
-    """A mu whose cost is at most (epsilon, delta): slightly below the largest such mu. With integer noise, 0
-    (too small, but safe) if epsilon does not exceed the cost of this noise, or is about 20 or more."""
+    """A mu whose cost is at most (epsilon, delta): slightly below the largest such mu.
+
+    With integer noise or moments, the result is 0, which is too small but safe, if epsilon is at most twice
+    the slack for integer noise, or about 20 or more.
+    """
     if not (run.integers or run.moments):
         return float(gaussian_mu(epsilon, delta))
     slack = exact_slack(run)
@@ -309,11 +314,12 @@ def _rounding(run: RunFacts) -> float:
 
 
 def float_delta(run: RunFacts) -> float:
-    """The probability that noise drawn in floats is inexact anywhere in a run; 0 without integer noise.
+    """The probability that noise drawn in floats is inexact anywhere in a run with integer noise; else 0.
 
-    In a run with integer noise, only the noise inside a site's problem is drawn in floats. Each number of
-    this noise is a rounded real number, except with probability 1e-15. Each vector of this noise is no longer
-    than `tol` assumes, except with probability 1e-18.
+    The bounds of runs without integer noise treat floats as real numbers. In a run with integer noise, only
+    the noise inside a site's problem is drawn in floats. Each number of this noise is a rounded real number,
+    except with probability 1e-15. The length of each vector of this noise is at most the length for which
+    `tol` was computed, except with probability 1e-18.
     """
     if not run.integers:
         return 0.0

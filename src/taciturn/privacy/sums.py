@@ -203,7 +203,10 @@ class SumTerms:
         if part == CLIPPED:
             released = released[:-1]  # the last release only rotates the coordinates
         if not released or released[0].part != MOMENTS:
-            raise ParameterError(f"`part` {part!r} must come after the moments that define its coordinates.")
+            raise ParameterError(
+                f"`part` {part!r} is a sum in whitened coordinates; the sums of moments that define these "
+                "coordinates must come before it."
+            )
         noises = [entry.grid * entry.std * math.sqrt(self.sites) for entry in released]
         longest = sens.stretch(d, noises)
         if part == CLIPPED:

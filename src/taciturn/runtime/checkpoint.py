@@ -115,7 +115,8 @@ class Checkpoint:
     def clear(self, t: int) -> None:
         """Delete unfinished files, and the files of all rounds but t.
 
-        A run that was interrupted before `finish` left them behind, perhaps with other settings or shards.
+        They belong to an older checkpoint, or to a run that was interrupted before `finish`, perhaps with
+        other settings or shards.
         """
         old = [path for path, (round_, *_) in self._files() if round_ != t]
         for path in [*old, *self.folder.glob(f"*{PART}")]:

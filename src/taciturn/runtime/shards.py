@@ -28,7 +28,7 @@ from .setup import Setup
 
 Places = NDArray[np.int64]
 
-_MOST = 2048  # a shard has nodes of at most this many sites each, so that temporary arrays stay small
+_MOST = 2048  # the most sites for which one node computes messages, so that temporary arrays stay small
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,10 @@ class StepResult(NamedTuple):
 
 
 class Shard:
-    """Some sites of a run. `t` is the last round with computed messages, at first that of the checkpoint."""
+    """Some sites of a run.
+
+    `t` is the last round whose messages are computed; at first the round of the checkpoint, or 0.
+    """
 
     def __init__(
         self, task: ShardTask, objectives: Sequence[Any], saver: Checkpoint | None = None, t: int = 0
@@ -118,7 +121,7 @@ class Shard:
         return node.start(first[self.part.places[own.start : own.stop]], self._hear(own, first))
 
     def receive(self, heard: Sequence[Any], mean: Array | None, *, save: bool) -> StepResult | None:
-        """Complete the last computed round with the messages of other shards; None before the first round."""
+        """Complete the last computed round with the messages of other shards; None if there is none yet."""
         if not self.sent:
             return None
         gap = None if mean is None else self.gap(mean)

@@ -42,7 +42,8 @@ _NARROW = 0.05  # warn if 90% of the cells lie within this share of the range: t
 class CheckedColumn:
     """One checked column: how many cells fit the schema, a histogram of the cells, and warnings.
 
-    heights : the counts of a histogram over the public range, or the number of rows of each category.
+    heights : the number of rows of each category, or the counts of a histogram: over the public range or,
+        without a schema, over the range of the rows.
     troubles : the warnings about this column, one line each.
     """
 
@@ -227,7 +228,8 @@ def _column(field: Number | Category | Date | Boolean, counts: CellCounts, value
         if used < _NARROW:
             troubles.append(
                 f"`{field.name}`: nine tenths of the cells lie within {100 * used:.2g}% of the range, so a "
-                "model hardly sees their differences; declare a narrower range or `log` from public facts"
+                "model hardly sees their differences; declare a narrower range, or set `log`, and base the "
+                "choice on public facts"
             )
     return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles))
 

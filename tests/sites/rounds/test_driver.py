@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.siteend import in_process
-from support.sitehub import Killed, start, until, use_hub
+from support.sitehub import Killed, start, statement, until, use_hub
 from support.sitemasked import masked_network, model_in_process
 from support.sitework import PATH_OF_3, RING_OF_3, network
 from support.sitework import frame as signed_frame
@@ -29,7 +29,6 @@ from taciturn.sites.protocol.frames import Kind, encode
 from taciturn.sites.protocol.rounds import GAVE_UP
 from taciturn.sites.rounds.evidence import read_proof
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.rounds.results import verify_statement
 from taciturn.sites.rounds.store import SiteStore, read_ledger
 from taciturn.sites.state.account import open_account
 from taciturn.sites.watch.status import completed_rounds, read_status
@@ -83,14 +82,8 @@ def rounds(path):
     return sorted(body for body in read_ledger(load_site(path).database).columns(load_site(path).number).t)
 
 
-def statement(path):
-    site = load_site(path)
-    return verify_statement(site.state / "statement.json", load_trust(site.path(site.file.keys.authority)))
-
-
 def stopped(path):
-    site = load_site(path)
-    return verify_statement(site.state / "stopped.json", load_trust(site.path(site.file.keys.authority)))
+    return statement(path, "stopped.json")
 
 
 @KINDS
@@ -184,9 +177,9 @@ def test_remaining_sites_finish_with_the_model_of_the_last_complete_round(hub, t
     for path in paths[:2]:
         facts = statement(path)
         assert facts["ended"]["sites"] == ["site-0", "site-1"]
-        left_out = facts.get("left_out", 0)
+        left_out, last = facts.get("left_out", 0), facts["ended"]["round"]
         assert left_out <= (kind != "masked")  # without masks, one site's round is enough to end after it
-        assert 3 <= facts["ended"]["round"] <= len(rounds(path)) + left_out <= facts["ended"]["round"] + 1
+        assert 3 <= last <= len(rounds(path)) + left_out <= last + 1
         assert verify_run(load_site(path).state)[1]
     hub.sent.clear()
     assert [thread.code for thread in start(paths[:2])] == [0, 0]  # it is over, and says the same again

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from support.sitehub import start, until, use_hub
+from support.sitehub import start, statement, until, use_hub
 from support.sitemasked import masked_network
 from support.sitework import RING_OF_3, network
 from taciturn.core.errors import TaciturnWarning
@@ -12,15 +12,8 @@ from taciturn.estimators import load_model
 from taciturn.sites.files.site import load_site
 from taciturn.sites.protocol.ending import Ending
 from taciturn.sites.protocol.frames import Kind, decode
-from taciturn.sites.rounds.results import verify_statement
-from taciturn.sites.wire.trust import load_trust
 
 REAL = {"output_noise": {"kind": "gaussian", "std": 1e-3}, "budget": {"epsilon": 50.0}, "patience": 60.0}
-
-
-def statement(path):
-    site = load_site(path)
-    return verify_statement(site.state / "statement.json", load_trust(site.path(site.file.keys.authority)))
 
 
 @pytest.mark.parametrize("options", [{}, {"whiten": 0.5}], ids=["penalty", "whitened"])

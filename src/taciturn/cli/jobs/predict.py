@@ -35,9 +35,10 @@ def predict(
     """Predict a class or a number for each record of a table.
 
     The result is a CSV table. A logistic model also gives the probability of the predicted class. A model
-    with hinge loss gives a score: of two classes, it predicts the second if the score is positive. The column
-    `unreadable` names the columns in which the record has no value, an unreadable value or an undeclared
-    category. A record that the model cannot use gets no prediction.
+    with hinge loss gives a score instead. With two classes, a positive score means the second class; with
+    more classes, the score is that of the predicted class. The column `unreadable` names the columns in which
+    the record has no value, an unreadable value or an undeclared category. A record that the model cannot use
+    gets no prediction.
     """
     from ...estimators.model_file import read_model
 

@@ -39,9 +39,9 @@ def attack(
 
     The attacker knows all other records of the site, and sees every vector that the sites send. To
     reconstruct the record, it also needs the secret penalty of each round. The command compares four
-    attackers: "known" knows the penalties, "constant" uses the dual step instead, "estimated" estimates each
-    penalty, and "geometric" smooths these estimates. The rows are synthetic. The attack is from
-    Zhang, Khalili and Liu (2018).
+    attackers: "known" knows the penalties, "constant" takes the dual step for the penalty of every round,
+    "estimated" estimates each penalty, and "geometric" smooths these estimates. The rows are synthetic. The
+    attack is from Zhang, Khalili and Liu (2018).
     """
     from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
     from ...auditing.attack import run_attack

@@ -29,7 +29,8 @@ def reproduce(
     ],
     out: Annotated[Path, typer.Option(help="The folder for pictures, tables and reports.")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Run a small version of each figure, in about a minute.")
+        bool,
+        typer.Option("--quick", help="Use fewer rows, rounds and repeats: all figures take about a minute."),
     ] = False,
     engine: Annotated[
         str, typer.Option(help="Where the sites run: local (this process), ray (a Ray cluster), or auto.")

@@ -53,7 +53,8 @@ class TableQuery:
     def fingerprint(self) -> str:
         """A hash of the kind, host, port and name of the database.
 
-        User, password and query are left out, because other queries may return rows of the same people.
+        The account of a table is found by this hash. User, password and query are left out: another query may
+        return rows of the same people, and must use the same account.
         """
         url = self._parsed
         return digest(["database", url.get_backend_name(), url.host, url.port, url.database])

@@ -26,7 +26,7 @@ from ...privacy.accounting.sensitivity import CAP_LEAST, KAPPA
 from .moments import cleaned, noise_edge
 
 _FEW = 60.0  # if `Strength.rate` is at least this, a third release of moments is worth its cost
-_SHARE, _PER_RATE, _MOST = 0.02, 0.001, 0.06  # shares of mu^2 for two releases of moments
+_SHARE, _PER_RATE, _MOST = 0.02, 0.001, 0.06  # for two releases, `_PER_RATE` being per unit of `rate`
 _MANY = (0.02, 0.03, 0.04)  # shares of mu^2 for three releases of moments
 _FLOOR = 1e-9  # a lower bound on the mean of the diagonal of M
 _FEW_COLUMNS, _MANY_COLUMNS = 4, 600
@@ -38,8 +38,10 @@ _BIAS = 0.05 * 0.15 / 4.0  # the allowed loss from clipping, relative to the los
 class Strength:
     """How strong the signal of the rows is compared with the noise of a run, from public numbers.
 
-    units, mu : n, the number of records or persons, and mu of the whole run.
-    noises : N / h for N sites, h of them honest: the variance of the noise relative to a trusted centre.
+    units : n, the number of records or persons.
+    mu : the mu of the whole run.
+    noises : the variance of the noise, divided by that which one trusted party with all rows would need:
+        N / h if h of N sites are honest.
     """
 
     units: int
@@ -79,8 +81,8 @@ class Coordinates:
     """The coordinates x~ = W'x of a row x, and the bounds on the length of x~.
 
     W : (d, d).   K : the effective dimension, the sum of l / (l + nu).
-    kappa, q, cap : gradients count x~ as a vector of length at most q = kappa sqrt K. The cap of the next
-        moments is min(4 q sqrt K, 2 K), but at least `CAP_LEAST`. At first q and cap are 1.
+    kappa, q, cap : the gradient of one row has length at most q = kappa sqrt K. The cap of the next moments
+        is min(4 q sqrt K, 2 K), but at least `CAP_LEAST`. At first q and cap are 1.
     mean : the mean of the original rows; zeros if no column is constant.
     levels : the second moments along the coordinates; empty until the last release.
     noise : the standard deviation of the noise in an entry of the last M (not divided by its cap).

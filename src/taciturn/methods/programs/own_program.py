@@ -180,8 +180,8 @@ class ProgramHalf(PublicHalf):
                 )
             if work > (most := max(_MOST_WORK / (self.units * len(self.plan)), 1000.0)):
                 raise ParameterError(
-                    f"`expression` of step {step.name!r} must compute at most {most:,.0f} numbers for a row, "
-                    f"with {self.units:,} units and {len(self.plan):,} steps; it computes {work:,}."
+                    f"`expression` of step {step.name!r} computes {work:,} numbers for a row; a program of "
+                    f"{len(self.plan):,} steps over {self.units:,} units may compute at most {most:,.0f}."
                 )
             if step.aligned and not expression.aligned:
                 raise ParameterError(

@@ -41,11 +41,10 @@ def person_pure(cost: Callable[[Array], Array], k: ArrayLike, R: int) -> Array:
 
 
 def person_excess(q: ArrayLike, x: ArrayLike) -> Array:
-    """J(q) of a person minus J(q) of a record (`bounds.jacobian_renyi`): [x chi(s*)/s* - chi(x)] / r if
-    x > s*(q), else 0.
+    """J(q) of a person minus J(q) of a record: [x chi(s*)/s* - chi(x)] / r if x > s*, else 0; r = q - 1.
 
-    chi(s) = q ln(1 + s) - ln(1 + q s). The result grows with x. For q >= 1.59 it is 0 for every x with
-    r x < 1.
+    J(q) is `bounds.jacobian_renyi`, chi(s) = q ln(1 + s) - ln(1 + q s), and s* is the place at which
+    chi(s)/s is largest. The result grows with x. For q >= 1.59 it is 0 for every x with r x < 1.
     """
     q, x = np.broadcast_arrays(floats(q), floats(x))
     s, steepest = _steepest(np.ascontiguousarray(q).tobytes())

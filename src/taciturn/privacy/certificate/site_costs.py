@@ -250,7 +250,9 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
         planned = planned_charges(run, site, rounds)
         for name in ("eta", "scale", "output_scale"):
             if not np.array_equal(getattr(columns, name), getattr(planned, name)):
-                raise CertificateError(f"{site.name} has charges with a `{name}` that differs from the plan.")
+                raise CertificateError(
+                    f"{site.name} was charged for a round with a `{name}` that is not in its schedule."
+                )
 
 
 def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:

@@ -140,8 +140,9 @@ def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[l
         raise LedgerError("the ledger was altered: all of its rows are missing.")
     if not seen and at_least is not None:
         raise LedgerError(
-            f"the ledger has {head.rows} rows, without the row {at_least.rows} that was noted earlier. The "
-            "ledger was truncated or restored from a backup. With it, a round could be released twice."
+            f"the ledger has {head.rows} rows; row {at_least.rows}, which was noted earlier, is missing or "
+            "different. The ledger was truncated or restored from a backup. If the run went on with it, a "
+            "round could be released twice."
         )
     return bodies, head
 

@@ -73,7 +73,8 @@ class RayEngine:
     def _attempts(self, setup: Setup, saver: Checkpoint | None, step: ProgressStep) -> Run:
         """Run with new workers until an attempt succeeds. Without a checkpoint, there is only one attempt.
 
-        The method raises `WorkerLost` if _TRIES attempts in a row start at the same round and lose a worker.
+        The method raises `WorkerLost` if that attempt loses a worker. With a checkpoint, it raises the error
+        if _TRIES attempts in a row start at the same round and lose a worker.
         """
         parts = cut(setup.graph, self.shards or max(1, int(ray.cluster_resources().get("CPU", 1))))
         start, reached, lost = -1, 0, 0
@@ -119,6 +120,6 @@ def _explain(start: int, reached: int, saver: Checkpoint | None) -> str:
             "give the engine a `checkpoint` folder, from which a run can resume."
         )
     return (
-        f"a worker was lost after round {reached}, {_TRIES} times in a row; "
+        f"{_TRIES} attempts in a row from round {start} lost a worker, the last one after round {reached}; "
         f"call again to resume from the checkpoint in {saver.folder}."
     )

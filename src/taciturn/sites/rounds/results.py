@@ -183,13 +183,15 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
     except SiteError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SiteError(f"{path}: is not a signed statement.") from error
+        raise SiteError(f"{path} is not a signed statement.") from error
     if at > datetime.datetime.now(datetime.UTC) + AHEAD:
-        raise SiteError(f"{path}: says that it was signed on {at:%Y-%m-%d}, which is in the future.")
+        raise SiteError(f"{path} states that it was signed on {at:%Y-%m-%d}, which is in the future.")
     for beside in files_beside(path, facts):
         with beside.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != facts["files"][beside.name]:
-                raise SiteError(f"{beside}: is not the file that {path.name} was signed for.")
+                raise SiteError(
+                    f"{beside} has another hash than {path.name} states: it was replaced or edited."
+                )
     _check_agreement(path, facts)
     return dict(facts)
 
@@ -202,15 +204,15 @@ def files_beside(path: Path, facts: dict[str, Any]) -> list[Path]:
 def read_text(path: Path, most: int, what: str) -> str:
     """Read a text of at most `most` bytes from another party; `what` names it in errors."""
     if path.exists() and not path.is_file():
-        raise SiteError(f"{path}: is not a file, so it cannot be {what}.")
+        raise SiteError(f"{path} is not a file, so it cannot be {what}.")
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise SiteError(f"{path}: is too large to be {what}.")
+        raise SiteError(f"{path} is too large to be {what}.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise SiteError(f"{path}: is not text, so it cannot be {what}.") from error
+        raise SiteError(f"{path} is not text, so it cannot be {what}.") from error
 
 
 def _check_facts(facts: dict[str, Any]) -> None:

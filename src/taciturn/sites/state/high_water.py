@@ -126,7 +126,7 @@ class HighWaterMark:
                 os.close(descriptor)
         except OSError as error:
             why = error.strerror
-            raise SiteError(f"{self.folder}: the high-water mark cannot be written ({why}).") from error
+            raise SiteError(f"{self.folder}: the high-water mark cannot be used ({why}).") from error
 
     def _parse(self, run: str, data: bytes) -> Mark:
         found = [_read_slot(data[start : start + SLOT]) for start in (0, SLOT)]
