@@ -87,7 +87,7 @@ def check_statements(ring, folder, capsys):
     shutil.copy(ring.sites[1].state / "certificate.json", mixed)
     capsys.readouterr()
     assert run(["site", "verify", str(mixed / "statement.json"), *authority]) == ExitCode.WRONG_FILES
-    assert "certificate.json: is not the file that statement.json was signed for" in capsys.readouterr().err
+    assert "certificate.json has another hash than statement.json states" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("size", "kind"), [(5, "penalty"), (5, "masked"), (20, "masked")])

@@ -144,7 +144,7 @@ def test_charges_that_are_not_the_planned_ones_are_refused() -> None:
     book = MemoryLedger(run_facts(3, 9), site_facts(2, eta=(0.5,), scale=(2.0,)))
     for charge in charges(2, 4):
         book.charge(charge)
-    with pytest.raises(CertificateError, match="`scale` that differs from the plan"):
+    with pytest.raises(CertificateError, match="`scale` that is not in its schedule"):
         Certificate.from_ledger(book, DELTA)
 
 

@@ -202,7 +202,7 @@ def test_invalid_signed_release_counts_give_a_one_line_error(written, capsys, ch
     (site.folder / "again.key").unlink()
     path = resign(site, change)
     assert verify(site) == ExitCode.WRONG_FILES
-    assert capsys.readouterr().err == f"taciturn: {path}: is not a signed statement.\n"
+    assert capsys.readouterr().err == f"taciturn: {path} is not a signed statement.\n"
 
 
 def verify(site):

@@ -43,7 +43,9 @@ def test_ticks_that_take_longer_than_their_interval_do_not_hold_up_received_fram
     looks = SimpleNamespace(look=lambda **_: None)
     events = queue.SimpleQueue()
     events.put(Heard(b"frame", 1))
-    driver = SiteDriver(None, None, None, looks, protocol, events, None, looks, None)
+    unchanged = SimpleNamespace(read_changed=lambda: None)
+    ready = SimpleNamespace(trust=None)
+    driver = SiteDriver(ready, None, None, looks, protocol, events, None, looks, unchanged, None)
     with pytest.raises(SiteError, match="without a result"):
         driver.run(None)
     assert handled == [Started(), Tick(), Heard(b"frame", 1)]
