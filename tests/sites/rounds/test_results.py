@@ -72,7 +72,7 @@ def test_the_files_beside_a_statement_are_the_ones_it_was_made_for(written):
     site, trust = written
     model = site.state / "model.json"
     model.write_text(model.read_text().replace("0.1", "0.2"))
-    with pytest.raises(SiteError, match=r"model\.json: is not the file"):
+    with pytest.raises(SiteError, match=r"model\.json has another hash than statement\.json states"):
         verify_statement(site.state / "statement.json", trust)
 
 
