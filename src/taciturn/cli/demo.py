@@ -69,7 +69,10 @@ def _row(choice: Choice) -> list[str]:
 
 
 def _write(task: Task, choices: list[Choice], stated: Certificate, out: Path) -> dict[str, Path]:
-    """Write the picture of all choices, and the certificate `stated` and report of one. Return the paths."""
+    """Write the picture of all choices, and the report and certificate of the choice that `stated` certifies.
+
+    Returns the paths of these files.
+    """
     from ..paper.demo.comparison import draw
     from ..report import Illustration, KeyNumber, from_certificates, write
 

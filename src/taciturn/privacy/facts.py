@@ -223,7 +223,7 @@ class RunFacts:
             raise ParameterError("`rows_per_person` and `sites_per_person` must be left out for records.")
         if self.sites_per_person > (self.sites if self.mechanism.summed else 1):
             raise ParameterError(
-                f"`sites_per_person` must be 1, or with masked sums up to {self.sites}; "
+                f"`sites_per_person` must be 1 (with masked sums: from 1 to {self.sites}); "
                 f"got {self.sites_per_person}."
             )
         places = "one site" if self.sites_per_person == 1 else f"{self.sites_per_person} sites"

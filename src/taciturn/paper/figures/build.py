@@ -141,9 +141,9 @@ def build_graph(figure: spec.AnyFigure) -> Graph:
 def build_method(
     figure: spec.Figure, curve: spec.FigureCurve, problem: Problem, graph: Graph, rate: float | None = None
 ) -> tuple[Method, float]:
-    """(method, rate): the method of a curve, and the first noise rate if it had to be searched, else 0.
+    """(method, rate): the method of a curve, and its noise rate in round 1; 0 if the curve states no budget.
 
-    The rate is searched if the curve states a budget instead of a rate.
+    If the curve states a budget, the function searches for the rate that spends it.
 
     rate : the result of an earlier search, which replaces a new search.
     """

@@ -21,8 +21,8 @@ from .pricing import Planned
 ORIGIN = "_budget_origin"
 Origin = tuple[str, str]
 """Where an estimator was pickled: the budget's file and the name of the budget's `with` block. Both are empty
-outside of all blocks. A name without a file means a late call: the estimator was pickled in a call that may
-come from the block of this name, and the block had already ended."""
+outside of all blocks. A name without a file means that the call may be late: the block of this name had ended
+when the estimator was pickled, and the call may have begun inside it."""
 OUTSIDE: Origin = ("", "")
 _settled: ContextVar[list[Budget | None] | None] = ContextVar("settled", default=None)
 """The budget of the call that runs, as the only entry of a list. The list is empty after the call."""
@@ -32,7 +32,7 @@ def note_origin(model: object) -> Origin:
     """The origin that an estimator is pickled with, so that another process charges the same budget."""
     block = blocks.open_here[-1].block if blocks.open_here else None
     if block is None:
-        with suppress(LedgerError):  # the process that loads the estimator raises this error when it releases
+        with suppress(LedgerError):  # raised later, when the process that loads the estimator makes a release
             block = blocks_of_ancestors()[0]
     if block is not None:
         return block.path, block.name
@@ -42,7 +42,8 @@ def note_origin(model: object) -> Origin:
 def origin_of(model: object) -> Origin | None:
     """The origin with which a model, or the last step of a pipeline, was pickled; None if there is none.
 
-    In the process that opened the block of this origin, the result is `OUTSIDE`: the model has come back.
+    In the process that opened the block of this origin, the result is `OUTSIDE`: the model has come back from
+    another process, and this process knows its own open blocks.
     """
     steps = getattr(model, "steps", None)
     found: Origin | None = getattr(steps[-1][1] if steps else model, ORIGIN, None)
