@@ -96,7 +96,7 @@ def test_impossible_settings_give_a_one_line_error(table, options, words):
         tt.PrivateLogisticRegression(**options).fit(X, score > 0)
     with pytest.raises(ParameterError, match="needs 3 or more sites, but all rows belong to one site"):
         tt.PrivateLogisticRegression(colluding=1).fit(X, score > 0, site=[0] * len(X))
-    with pytest.raises(ParameterError, match="softmax, in PrivateLogisticRegression"):
+    with pytest.raises(ParameterError, match="PrivateLogisticRegression trains all classes at once"):
         tt.PrivateLinearSVC(colluding=1).fit(X, np.digitize(score, [-1, 1]))
 
 

@@ -231,4 +231,4 @@ def test_certificate_claims_key_agreement_only_for_real_sites(where):
         assert all(word in said for word in KEYS)
     else:
         assert not any(word in said for word in KEYS)
-        assert "assumes that the process kept both secret" in said
+        assert "assumes that the process kept noise and" in said
