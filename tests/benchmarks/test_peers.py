@@ -285,11 +285,13 @@ def test_sandboxed_process_reaches_only_loopback(tmp_path):
 
 def test_killing_a_party_ends_all_its_processes_and_no_others():
     """A surviving parent process would notify the others at once, which a dead machine does not do."""
-    wait = [sys.executable, "-c", "input()"]
+    wait = [sys.executable, "-c", "input(1)"]  # the 1 shows that the process runs, with its command line
     name = f"site-{uuid.uuid4()}"  # of no other process on this machine
     folders = ([f"/x/{name}"], ["-m", f"/x/{name}/startup"], [f"/x/{name}0"], [name])
-    parties = [subprocess.Popen(wait + words, stdin=subprocess.PIPE) for words in folders]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    parties = [subprocess.Popen(wait + words, **pipes) for words in folders]
     try:
+        assert [party.stdout.read(1) for party in parties] == [b"1"] * 4
         doomed = set(alone.at_home(name))
         assert doomed == {parties[0].pid, parties[1].pid}
     finally:
