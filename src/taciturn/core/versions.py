@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-VERSION = "0.2.1"
+VERSION = "0.2.2"
 
 
 def versions() -> dict[str, str]:

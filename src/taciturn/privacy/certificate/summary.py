@@ -16,7 +16,7 @@ from .claims import Claims
 
 _LAST = {"record": "the target record", "person": "the records of the target person"}
 SCALE = (0.1, 1.0, 3.0)
-EVERYDAY = "The United States published the tables about persons of its census of 2020 at epsilon 17.14."
+EVERYDAY = "The United States published the tables about persons from its 2020 census at epsilon 17.14."
 
 
 def three_points(claims: Claims) -> list[str]:
