@@ -128,5 +128,5 @@ def test_real_run_refuses_a_subclass_of_a_shipped_noise(kind: str) -> None:
 
     check_samplers(tt.PenaltyPerturbation(0.5, 0.5, of(kind), output_noise=of(kind)).tables(2, 1))
     for wrong in ({"noise": Quiet(1.0)}, {"noise": of(kind), "output_noise": Quiet(1.0)}):
-        with pytest.raises(ParameterError, match="itself in a real run; got Quiet"):
+        with pytest.raises(ParameterError, match="and not a subclass, in a real run; got Quiet"):
             check_samplers(tt.PenaltyPerturbation(0.5, 0.5, **wrong).tables(2, 1))

@@ -68,7 +68,7 @@ def test_a_key_too_many_or_a_bad_number_is_refused_by_name(kind: str) -> None:
     entry = next(
         {"kind": kind, **vars(schedule)} for schedule in EXAMPLES if type(schedule) is SCHEDULES[kind]
     )
-    with pytest.raises(ParameterError, match="does not take these keys: \\['theta'\\]"):
+    with pytest.raises(ParameterError, match="does not accept these keys: \\['theta'\\]"):
         from_dict(entry | {"theta": 1.0})
     name = next(name for name in entry if name != "kind")
     bad = [0.0] if isinstance(entry[name], tuple) else 0.0

@@ -36,7 +36,7 @@ def test_scales_for_every_site_and_round(cls):
     assert cls(np.array([1.0, 2.0])).scales(2, 2).tolist() == [[1.0, 1.0], [2.0, 2.0]]
     mixed = cls([tt.Geometric(1.0, 2.0), 5.0, tt.Table([1.0, 3.0])])
     assert mixed.scales(3, 3).tolist() == [[1.0, 2.0, 4.0], [5.0, 5.0, 5.0], [1.0, 3.0, 3.0]]
-    with pytest.raises(ParameterError, match="one entry per site, 2; got 3"):
+    with pytest.raises(ParameterError, match="one entry for each of the 2 sites; got 3"):
         mixed.scales(2, 3)
     with pytest.raises(ParameterError, match="must stay finite and above 0; got inf"):
         cls(tt.Geometric(1.0, 10.0)).scales(1, 400)

@@ -1,7 +1,7 @@
 """Plant one fault at a time in a copy of the tree, and run the tests that should fail.
 
 The original tree is never changed. A fault is killed if a test fails, or if the tests take several times as
-long as without the fault. It survives if all stages pass.
+long as without the fault. It survives if all tests pass.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LEAST = 20.0  # but not before this many seconds
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result for a mutant: "killed", "slow" or "survived", and the time it took."""
+    """The fate of a mutant ("killed", "slow" or "survived"), and how long its tests took."""
 
     mutant: Mutant
     fate: str

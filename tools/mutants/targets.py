@@ -1,4 +1,4 @@
-"""The tests that should fail if a file has a fault: tests of the file, of its package, and of its users."""
+"""Which tests should fail if a file has a fault: tests of the file, of its package, and of its users."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ BESIDE: dict[str, tuple[str, ...]] = {
     "statistics": ("tests/methods/programs", "tests/jobs/test_statistics.py"),
     "sites": ("tests/sites", "tests/system/test_sites.py"),
 }
-"""Tests of other packages that use a folder; the longest matching folder counts. Only quick tests are run."""
+"""For each folder: tests of it and of packages that use it. A file has the tests of its longest folder here.
+
+Only quick tests are run.
+"""
 
 
 def sources(rooms: tuple[str, ...] = ROOMS) -> list[str]:

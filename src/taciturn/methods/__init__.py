@@ -1,1 +1,1 @@
-"""The methods that sites run: the paper's methods, masked sums, and the loop that drives all of them."""
+"""The methods that sites run (the ADMM methods of [ZKL18] and masked sums), and the loop that runs them."""

@@ -2,10 +2,10 @@
 
 A method says what the sites of a network compute and send to each other in every round. A `Method` is a
 frozen dataclass with the user's settings. Its function `prepare` gets the public facts of the network and
-returns a `PreparedMethod`, which has every number of the run, checked before any privacy budget is spent. A
-node is an object that computes the messages of one or more sites. The first axes of its arrays are sites and
-repeats (independent repetitions of a simulation). To charge a message is to record its privacy cost.
-`loop.py` fixes the order in which a node computes, charges, sends and receives.
+returns a `PreparedMethod`, which contains all numbers of the run. They are checked before any privacy budget
+is spent. A node is an object that computes the messages of one or more sites. The first two axes of its
+arrays are sites and repeats (independent repetitions of a simulation). To charge a message is to record its
+privacy cost. `loop.py` fixes the order in which a node computes, charges, sends and receives.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from ..privacy.facts import Charge, RoundCharges, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
 
 Audience = Literal["neighbours", "everybody"]
-"""What a site receives in a round: the sum of its neighbours' messages, or of all sites' messages."""
+"""What a site receives in a round: the sum of its neighbours' messages, or the sum of all sites' messages."""
 
 
 class AnyProblem(Protocol):
     """The rows and the objective of all sites, such as a `Problem` or `SourcedProblem`.
 
-    Only the result of `site`, the rows and the objective of one site, is private.
+    Only what `site` returns is private: the rows and the objective of one site.
     """
 
     @property
@@ -63,12 +63,12 @@ _AIM = ("loss", "C", "regularization", "regularizer", "persons")
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The public facts about a network before a run: its objective, and the facts of some or all sites.
+    """The public facts about a network before a run: the objective, and facts about some or all of its sites.
 
     total : N, the number of sites in the network.
-    sites : the numbers of the sites that this object describes, for example of all sites, or of one site.
-    samples, degrees, names : for each site in `sites`, its number B_i of rows (of persons, if `persons` is
-        set), its number of neighbours V_i, and its name. `samples` is empty until the rows are read.
+    sites : the numbers of the sites that this object describes: all sites of the network, or only some.
+    samples, degrees, names : for each site in `sites`, its number B_i of rows (or of persons, if `persons`
+        is set), its number of neighbours V_i, and its name. `samples` is empty until the rows are read.
     """
 
     total: int
@@ -101,7 +101,10 @@ class Network:
     def without_rows(
         cls, samples: Iterable[int], degrees: Iterable[int], *, total: int, dimension: int, **public: Any
     ) -> Network:
-        """The facts of sites 0, 1, ... from their numbers of rows and neighbours, for a plan or an audit."""
+        """The facts about sites 0, 1, ... of which only the numbers of rows and neighbours are known.
+
+        Plans and audits use this function, because they have no rows.
+        """
         usual = {"loss": None, "C": 1.0, "regularization": 0.0, "regularizer": L2()}
         numbers = tuple(map(int, samples)), tuple(map(int, degrees))
         return cls(total, tuple(range(len(numbers[0]))), *numbers, (), dimension, **{**usual, **public})
@@ -121,16 +124,16 @@ class Network:
         return sum(self.samples) if self.persons is None else self.persons.total
 
     def part(self, own: range) -> Network:
-        """The same network, with the facts of the sites at the positions `own` only."""
+        """The same network, but with facts only about the sites at the positions `own`."""
         each = ("sites", "samples", "degrees", "names")
         return replace(self, **{name: getattr(self, name)[own.start : own.stop] for name in each})
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of a run in addition to the method. All but `real` are None if they were not given.
+    """The options of a run that are not settings of its method. All but `real` are None if not given.
 
-    real : whether the noise is secret; in a simulation it comes from a seed.
+    real : whether the noise is secret. In a simulation it is not, because it comes from a seed.
     tol, start, strict, idealised : see `tt.simulate` and `tt.train`. A method refuses an option that would
         have no effect on it.
     """
@@ -147,14 +150,14 @@ class RunOptions:
                 checks.flag(name, getattr(self, name))
 
     def refuse(self, *names: str, of: str) -> None:
-        """Raise if one of these options is given: it would have no effect on a run `of` this method."""
+        """Raise if one of these options is given, because it has no effect. `of` names the method."""
         for name in names:
             if getattr(self, name) is not None:
                 raise ParameterError(f"`{name}` must be left out for {of}; got {getattr(self, name)}.")
 
 
 class UnreadRowsError(LookupError):
-    """Raised with the name of a method whose settings depend on rows that have not been read yet.
+    """Raised if the settings of a method depend on rows that have not been read yet. Names the method.
 
     `runtime/setup.py` catches this error, reads the rows and prepares the run again.
     """
@@ -209,7 +212,7 @@ class PreparedMethod(ABC):
     resumable: bool = False
     """Whether a simulation may be stopped and continued from a checkpoint."""
     solves: bool = False
-    """Whether a site solves a problem in each round, which takes many passes over its rows."""
+    """Whether a site solves an optimisation problem in each round, with many passes over its rows."""
 
     @property
     @abstractmethod
@@ -243,7 +246,7 @@ class PreparedMethod(ABC):
 
     @abstractmethod
     def first(self, sites: Sequence[int], repeats: int, seed: int | None) -> Array | None:
-        """The public start vectors of these sites, (sites, repeats, d); None if the method has none."""
+        """The public start vectors of these sites, (sites, repeats, d); None without start vectors."""
 
     @abstractmethod
     def nodes(
@@ -256,15 +259,21 @@ class PreparedMethod(ABC):
         """The same run for a range of sites only, so that a worker receives nothing about other sites."""
 
     def describe(self) -> dict[str, Any]:
-        """Settings of the run in addition to the method itself, as plain JSON."""
+        """Settings of the run that are stored with its results, as plain JSON."""
         return {}
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """The numbers, besides `RunFacts`, that a checkpoint must share with the run that resumes from it."""
+        """The numbers that must be the same in a checkpoint and in the run that resumes from it.
+
+        The numbers in `RunFacts` must be the same too, and are not repeated here.
+        """
         return {}
 
     def coordinates(self, node: Any, state: Any) -> Array | None:
-        """Each repeat's matrix V if the run replaces rows x by V'x, scaled to norm 1 if longer; else None."""
+        """The matrix V of each repeat, if the run replaces each row x by V'x; else None.
+
+        Vectors V'x that are longer than 1 are scaled to norm 1.
+        """
         return None
 
     def site_facts(self) -> list[SiteFacts]:
@@ -298,17 +307,20 @@ Links = tuple[tuple[int, ...], ...]
 
 
 class SitesMethod(PreparedMethod):
-    """A prepared method that can also run with a process per site; `network` then describes one site."""
+    """A prepared method that can also run with one process per site; `network` then describes one site."""
 
     padded: bool = False
-    """Whether random pads (masks) hide the messages. Each pad hides one message. Keys stay in memory."""
+    """Whether random masks hide the messages. The keys of the masks are kept in volatile memory only."""
 
     @abstractmethod
     def at_site(self, rows: Any, samples: Sequence[int], links: Links, seed: int | None) -> Any:
-        """The site of this process. `samples` : the number of rows (or persons) of every site."""
+        """The site that this process runs. `samples` : the number of rows (or persons) of every site."""
 
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
-        """The facts and charges of a site that sent messages in these rounds. Repeats are charged again."""
+        """The facts and charges of a site that sent messages in these rounds.
+
+        A round that is listed twice is charged twice.
+        """
         return replace(run, rounds=len(rounds)), self._renumbered(rounds)
 
     def _renumbered(self, rounds: Sequence[int], after: int = 0) -> list[Charge]:
@@ -321,7 +333,10 @@ class SitesMethod(PreparedMethod):
 
 
 def site_metrics(sites: Sequence[Any], models: Array) -> tuple[Array, Array]:
-    """(mean losses, accuracies or mean absolute errors) of models on each site's rows, (sites, repeats)."""
+    """Two arrays (sites, repeats) for models on each site's rows: mean losses, and qualities.
+
+    A quality is the accuracy of a classifier, or the mean absolute error of a regression.
+    """
     found = [site.metrics(model) for site, model in zip(sites, models, strict=True)]
     losses, qualities = (np.stack(part) for part in zip(*found, strict=True))
     return losses, qualities

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class JobMethod:
-    """What a method asks of a job.
+    """Which keys a job of this method has, and whether the method can answer questions.
 
     needs : the keys that a job of this method must have. A training job of another method must not have them.
     takes : the keys that a training job may have only with this method.
@@ -47,7 +47,8 @@ def misplaced_key(method: str, keys: Collection[str]) -> str | None:
     for name, kind in JOB_METHODS.items():
         for key in (*kind.needs, *kind.takes):
             if name != method and key in keys:
-                return f"`{key}` belongs to method {name!r}, but the method of this job is {method!r}"
+                wrong = f"`{key}` belongs to method {name!r}, but the method of this job is {method!r}"
+                return f"{wrong}; remove `{key}`, or change `method`"
             if name == method and key in kind.needs and key not in keys:
                 return f"`{key}` must be given: the method of this job is {method!r}"
     return None

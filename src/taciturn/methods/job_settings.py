@@ -1,4 +1,7 @@
-"""The method of a job, with the settings that all sites share (job.toml) and those of a site (site.toml)."""
+"""The method of a job, with the settings that all sites share (job.toml) and those of one site (site.toml).
+
+A job is a run on which several sites have agreed.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,17 @@ from .sums.prepared import PreparedSums
 from .sums.program import SumTables
 from .whitened_penalty import PreparedWhitened, moments_of_rows
 
-_MASKED_ROUNDS = 10**4  # the most rounds of a masked job, which computes all noise scales before round 1
+_MASKED_ROUNDS = 10**4  # the most rounds of a masked job, because all its noise is planned before round 1
 
 
 class JobSettings(ABC):
     """The method of a job with its settings, checked.
 
-    keys : the keys of job.toml that this method needs and no other method may have.
+    keys : the keys that job.toml must have for this method, and must not have for any other method.
     own : the keys of site.toml that belong to the method.
     quorum : whether a run may continue without sites that drop out.
     several : whether the method can learn more than two classes.
-    scaled : whether a row and the constant of its intercept together must have norm at most 1.
+    scaled : whether a row, with the constant of the intercept as one more entry, must have norm at most 1.
     """
 
     keys: ClassVar[tuple[str, ...]]
@@ -47,28 +50,31 @@ class JobSettings(ABC):
     @property
     @abstractmethod
     def sums(self) -> SumTables | None:
-        """The sums over all sites, if any. Every site computes the same sums, from public facts alone."""
+        """The plan of all sums over the sites; None if the run has no sums.
+
+        Every site computes the same plan, from public facts alone.
+        """
 
     @property
     @abstractmethod
     def longest(self) -> int:
-        """The most numbers that any message contains, including a site's first message (its hello)."""
+        """The length of the longest message, in numbers. A site's first message (its hello) counts too."""
 
     @abstractmethod
     def prepare(self, number: int, own: Mapping[str, Any], *, real: bool) -> SitesMethod:
-        """The prepared run of site `number`. `own` has the settings in the site.toml of this site.
+        """The prepared run of site `number`. `own` contains the settings in its site.toml.
 
         real : whether to refuse settings under which a message from a neighbour could make the solver fail.
         """
 
     def gaps(self, own: Mapping[str, Any]) -> list[str]:
-        """The conditions of the paper's theorems that a site's own schedules do not meet."""
+        """The conditions of the theorems of [ZKL18] that a site's own schedules do not meet."""
         return []
 
 
 @dataclass(frozen=True, eq=False)
 class PenaltySettings(JobSettings):
-    """Penalty perturbation. Each site chooses its own schedules."""
+    """The settings of penalty perturbation [ZKL18]. Each site chooses its own schedules."""
 
     network: Network
     rounds: int
@@ -94,7 +100,7 @@ class PenaltySettings(JobSettings):
 
     @cached_property
     def sums(self) -> SumTables | None:
-        """The moments of the rows that determine the whitened coordinates."""
+        """The plan of the moments that determine whitened coordinates (rows vary equally in them)."""
         return None if self.whiten is None else moments_of_rows(self.network, self.whiten)
 
     @property
@@ -124,7 +130,7 @@ class PenaltySettings(JobSettings):
 
     @property
     def _rounds(self) -> int:
-        """The number of the paper's rounds, which follow the rounds that release moments."""
+        """The number of rounds without the first rounds, which release moments of the rows."""
         return self.rounds - (0 if self.sums is None else self.sums.rounds)
 
     def _method(self, own: Mapping[str, Any]) -> PenaltyPerturbation:
@@ -133,7 +139,10 @@ class PenaltySettings(JobSettings):
 
 @dataclass(frozen=True, eq=False)
 class MaskedSettings(JobSettings):
-    """A program of masked sums over all sites. All numbers of the run follow from job.toml."""
+    """The settings of gradient descent on sums over all sites; masks hide what each site adds to a sum.
+
+    All numbers of the run follow from job.toml.
+    """
 
     prepared: PreparedSums
     keys = ("epsilon",)

@@ -1,4 +1,6 @@
-"""The rounds of a node: an object that computes some sites of a run, in one process or on a cluster.
+"""The loop over the rounds of a node.
+
+A node is an object that computes some sites of a run, in one process or on a cluster.
 
     for t in the rounds that remain:
         message = what the node computes from its rows and its state
@@ -51,7 +53,7 @@ class Send:
 
 
 Loop = Generator[Store | Send, Any, Any]
-"""The rounds of one node; its return value is the last state."""
+"""A generator that runs the rounds of one node and returns the last state."""
 
 
 def loop(node: Stepping, state: Any) -> Loop:

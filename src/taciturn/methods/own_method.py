@@ -1,4 +1,4 @@
-"""A user's own method: the user writes the noisy message of a round, and states and proves its privacy cost.
+"""A user's own method: the user writes the noisy message of a round, and proves the privacy cost of a round.
 
 Between rounds a site keeps only the vectors that it last sent and received. It keeps nothing else that was
 computed from its rows. So the cost of a run is the composition of the costs of its rounds.
@@ -35,9 +35,9 @@ class OwnMethod(ABC):
     def message(self, rows: Any, own: Array, heard: Array, t: int, generator: np.random.Generator) -> Array:
         """The noisy message of a site in round t: a vector of d numbers, which becomes the site's model.
 
-        rows : the site's objective: `rows.value(F)`, `rows.gradient(F)` at models F, (k, d); `rows.samples`.
-        own : the vector that the site sent last; zeros in round 1.
-        heard : the mean of the vectors that the site's neighbours sent last; zeros in round 1.
+        rows : the site's objective. `rows.value(F)` and `rows.gradient(F)` evaluate it at models F, an array
+            (k, d); `rows.samples` is the number of rows, or of persons.
+        own, heard : the site's last vector, and the mean of its neighbours' last vectors; zeros in round 1.
         generator : the source of all noise; it is secret in a real run, and seeded in a simulation.
         """
 
@@ -45,8 +45,8 @@ class OwnMethod(ABC):
         options.refuse("tol", "start", "strict", "idealised", of="your own method")
         if not isinstance(self.cost, StatedCost):
             raise ParameterError(
-                f"`cost` must be a StatedCost, the cost of one round for any one record; got "
-                f"{type(self.cost).__name__}. Without a stated cost nothing can be certified."
+                f"`cost` must be a StatedCost, which states the cost of one round for any one record; got "
+                f"{type(self.cost).__name__}. A run can be certified only if this cost is stated."
             )
         return PreparedOwn(network, self, self.cost, rounds)
 

@@ -24,18 +24,19 @@ from .admm.updates import network_average
 class Run:
     """The record of a run: of a simulation, or of a real run in one process.
 
-    loss : (repeats, rounds), the paper's L(t): the mean over sites of each site's mean loss on its own rows.
+    loss : (repeats, rounds), L(t) of [ZKL18]: the mean over sites of each site's mean loss on its own rows.
     accuracy : (repeats, rounds), the mean over sites of the share of rows classified correctly, or of the
-        mean absolute error of a regression. Loss and accuracy are computed from the rows without noise, so do
-        not publish them. Both are nan if they were not measured.
+        mean absolute error of a regression. Loss and accuracy come from the rows, and no noise is added to
+        them, so do not publish them. Both are nan if they were not measured.
     consensus_gap : (repeats, rounds), the largest distance of a site's vector from the mean of all vectors.
     coef : (repeats, sites, features), the vector of each site after the last round.
     history : (rounds, repeats, sites, features), every released vector; None unless `history=True`.
     settings : the settings of the run, as plain JSON.
     coordinates : (repeats, features, features), the matrix V of a run in whitened coordinates (linear
-        combinations of the columns that vary equally), else None. Such a run replaces a row x by V'x, scaled
-        to norm 1 if it is longer. So the product of `coef` and x is the score of x only if ||V'x|| <= 1; for
-        other rows its sign is right, but its size is too large. `decide` scales rows as the run does.
+        combinations of the columns that vary equally); None for other runs. A run in whitened coordinates
+        replaces a row x by V'x, scaled to norm 1 if it is longer. So the product of `coef` and x is the score
+        of x only if ||V'x|| <= 1. For other rows the product has the right sign, but is too large. `decide`
+        scales rows as the run does.
     """
 
     loss: Array
@@ -49,7 +50,10 @@ class Run:
 
     @property
     def privacy_loss(self) -> Array:
-        """(rounds,): the paper's P(t), the largest sum over rounds 1..t of C (1.4 c1 + alpha) / (eta V B)."""
+        """(rounds,): P(t) of [ZKL18], the sum over rounds 1..t of C (1.4 c1 + alpha) / (eta V B).
+
+        The sum differs between sites; P(t) is the largest one.
+        """
         return paper_curve(self.ledger)
 
     def certificate(self, delta: float = 1e-5, *, large_delta: bool = False) -> Certificate:
@@ -76,7 +80,7 @@ class Run:
             return network_average(self.coef)
         if self.history is None or last > len(self.history):
             raise ParameterError(
-                f"`last` must be 1, or with `history=True` at most the number of rounds; got {last}."
+                f"`last` must be 1, or at most the number of rounds in a run with `history=True`; got {last}."
             )
         return np.asarray(network_average(self.history[-last:]).mean(axis=0))
 
@@ -116,12 +120,12 @@ class Run:
 
     @property
     def _quality(self) -> tuple[str, str]:
-        """The name of what `accuracy` contains, and its description."""
+        """The name and the description of the quantity in `accuracy`."""
         regression = self.ledger.run.loss.kind == "regression"
         return ("Error", "mean absolute error") if regression else ("Accuracy", "share classified correctly")
 
     def plot(self) -> Picture:
-        """Loss, accuracy or error, and disagreement by round: for each, the mean and range over repeats."""
+        """Plot loss, accuracy or error, and disagreement by round: the mean and the range over repeats."""
         panels = [
             Panel("Loss", "mean loss of the sites", self.loss),
             Panel(*self._quality, self.accuracy),
@@ -157,7 +161,7 @@ class Recorder:
         self.history: list[Array] | None = [] if history else None
 
     def record(self, t: int, f: Array, losses: Array, accuracies: Array) -> None:
-        """Round t: f (sites, repeats, d); losses and accuracies (sites, repeats)."""
+        """Add round t. f has the shape (sites, repeats, d); losses and accuracies have (sites, repeats)."""
         self.loss[:, t - 1] = losses.mean(axis=0)
         self.accuracy[:, t - 1] = accuracies.mean(axis=0)
         self.consensus_gap[:, t - 1] = largest_distance(f, f.mean(axis=0))
@@ -167,7 +171,7 @@ class Recorder:
     def finish(
         self, f: Array, ledger: Ledger, settings: Mapping[str, Any], coordinates: Array | None = None
     ) -> Run:
-        """The complete record; f are the vectors after the last round, (sites, repeats, d)."""
+        """The complete record; f contains the vectors after the last round, (sites, repeats, d)."""
         coef, history = f.transpose(1, 0, 2).copy(), None if self.history is None else np.stack(self.history)
         curves = self.loss, self.accuracy, self.consensus_gap
         return Run(*curves, coef, history, ledger, settings, coordinates)

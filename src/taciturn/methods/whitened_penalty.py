@@ -2,13 +2,14 @@
 
     rounds 1 .. m   all sites learn noisy second moments of the rows (the mean of x x'), and compute the
                     public matrix W and the public bound q from them (`programs/coordinates.py`)
-    afterwards      every row x becomes x^ = W'x min(1, q/r) / q, where r = ||W'x||, so ||x^|| <= 1; the
-                    rounds of the paper run on these rows, between neighbours
+    afterwards      every row x becomes x^ = W'x min(1, q/r) / q, where r = ||W'x||, so ||x^|| <= 1; in
+                    these rounds ("the paper's rounds") the method of [ZKL18] runs on the rows x^, and each
+                    site sends its vector to its neighbours
 
-Given W and q, x^ depends on its own row alone, so every bound on the paper's rounds holds unchanged. The
-moments cost mu-GDP (Gaussian differential privacy) in addition to these rounds. A site's own noise in the
-moments protects the site's records, even if all other sites collude. A model u for the rows x^ gives a row x
-the score (W u / q)'x min(1, q/r).
+Given W and q, x^ depends on x alone, so every bound on the paper's rounds holds unchanged. The moments cost
+mu-GDP (Gaussian differential privacy) in addition to these rounds. A site's own noise in the moments protects
+the site's records, even if all other sites collude. A model u for the rows x^ gives a row x the score
+(W u / q)'x min(1, q/r).
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ if TYPE_CHECKING:
 
 SHARE = 0.1
 """The share of the squared budget mu^2 of a whole run that the planner spends on the moments."""
-_SHARES = (0.4, 0.6)  # the shares of the two releases of moments in the mu^2 of all moments
+_SHARES = (0.4, 0.6)  # how the two releases of moments divide the mu^2 of all moments
 ROUNDS = len(_SHARES)
 """The number of rounds, at the start, that release moments."""
 
 
 def strength(units: int, sites: int, mu: float) -> Strength:
-    """The `Strength` of a run in which the moments cost mu. Each site relies on its own noise alone."""
+    """The signal compared with the noise in a run whose moments cost mu. Only a site's own noise counts."""
     return Strength(units, mu / math.sqrt(SHARE), float(sites))
 
 
@@ -69,7 +70,8 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
     )
     noise = tuple(entry.grid * entry.std * math.sqrt(network.total) for entry in sums)
     whole = strength(network.units, network.total, mu)
-    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1: the last release whitens too
+    # + 1: `Whitened` only rotates after its last moments, but here the second of two releases whitens too
+    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)
     return SumTables(sums, pairs, None, program, network.units, largest)
 
 
@@ -166,14 +168,17 @@ class WhitenedNode:
         return replace(state, t=t, rounds=tuple(each))
 
     def models(self, state: WhitenedNodeState) -> Array:
-        """The models W u / q, for rows x with r <= q; zeros before the paper's rounds."""
+        """The models W u / q, whose scores are exact if ||W'x|| <= q; zeros before the paper's rounds."""
         if not state.rounds:
             return np.zeros((len(self.sites), self.sums.repeats, self.prepared.model_size))
         pairs = zip(state.rounds, self.coordinates(state), strict=True)
         return np.concatenate([one.f @ V.T for one, V in pairs], axis=1)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of models on each site's own rows, shortened as in the run."""
+        """(mean loss, quality) of models on each site's own rows, which are shortened as in the run.
+
+        The quality is the accuracy, or the mean absolute error of a regression.
+        """
         if not self.inner:
             return self.sums.metrics(models)
         each = [node.metrics(models[:, k : k + 1] @ back.T) for k, (node, back) in sorted(self.inner.items())]
@@ -210,7 +215,7 @@ class PreparedWhitened(PreparedADMM):
 
     @classmethod
     def of(cls, prepared: PreparedADMM, mu: float, whole: Network | None = None) -> PreparedWhitened:
-        """The run `prepared`, after rounds that release moments of the rows. All moments together are mu-GDP.
+        """The run `prepared`, preceded by rounds that release moments. All moments together are mu-GDP.
 
         whole : the network of all sites, if `prepared` describes only some of them. The moments are sums over
             the rows of all sites.

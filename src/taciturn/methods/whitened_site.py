@@ -1,8 +1,9 @@
-"""One site of a run of `whitened_penalty.py`: first it sends noisy moments of its rows, and then its vectors.
+"""One site of a run in whitened coordinates (`whitened_penalty.py`), in which rows vary equally.
 
-The vectors are those of the paper's method [ZKL18]. The moments are means of x x' over the rows x of all
-sites. The noise that a site adds to its moments protects its rows, so no masks hide what a site sends. No
-site releases its moments twice. An attempt is a part of the run with fixed member sites. Later attempts use
+In its first rounds the site sends noisy second moments of its rows. The totals over all sites determine the
+coordinates. In the later rounds ("the paper's rounds") the site sends the vectors of the paper's method
+[ZKL18]. The noise that a site adds to its moments protects its rows, so masks are not needed. No site
+releases its moments twice. An attempt is a part of the run with fixed member sites. Later attempts use
 the totals of the first attempt: in the first message of an attempt (hello), every site sends these totals
 together with its last vector.
 """
@@ -36,7 +37,7 @@ class WhitenedSiteState:
     """The state of a site after t rounds.
 
     totals : the released totals of the moments so far.   public : the coordinates, computed from the totals.
-    rounds : the state of the paper's rounds; None before these rounds.
+    rounds : the state in the paper's rounds; None before the first of them.
     """
 
     t: int
@@ -87,7 +88,7 @@ class WhitenedSite(UnmaskedSite):
         return self._on_rows(state.totals).vector(state.rounds) + b"".join(state.totals)
 
     def result(self, state: WhitenedSiteState, last: Mapping[int, bytes]) -> Array:
-        """V u: u is the average of the members' last vectors. Every machine gets the same bits."""
+        """V u, where u is the average of the members' last vectors. Every machine gets the same bits."""
         vectors = {i: data[: 8 * self.dimension] for i, data in last.items()}
         u = self._on_rows(state.totals).result(self._node_state(state), vectors)
         return product(self.coordinates(state), u)
@@ -118,8 +119,9 @@ class WhitenedSite(UnmaskedSite):
     def attempt(self, members: Sequence[int], base: int, left: float) -> WhitenedAttempt | None:
         """This site in an attempt with these members after round `base`; None if the site cannot take part.
 
-        The site cannot take part without a neighbour among the members, after the last round, if a site is
-        missing from the first moments, or if an earlier attempt ended between two releases of moments.
+        The site cannot take part if none of its neighbours is a member, if no round remains, if moments are
+        still to be released and some site is not a member, or if an earlier attempt ended between two
+        releases of moments.
         """
         near = self.near(members)
         sums = self.sums.attempt(members, 0, 1.0) if base == 0 else None
@@ -128,7 +130,7 @@ class WhitenedSite(UnmaskedSite):
         return WhitenedAttempt(self, tuple(members), near, sums)
 
     def _read(self, vector: bytes) -> tuple[bytes, Totals]:
-        """The last vector and the totals in the bytes of `vector`; both are empty if the length is wrong."""
+        """The last vector and the totals in `vector`; both are empty if `vector` has a wrong length."""
         sizes = [8 * self.dimension, *(8 * entry.length for entry in self.sums.tables.sums)]
         if len(vector) != sum(sizes):
             return b"", ()
@@ -147,7 +149,10 @@ class WhitenedSite(UnmaskedSite):
         return SumsAttempt(self.sums, self.sums.tables, tuple(range(len(self.sums.samples))), 1.0)
 
     def _on_rows(self, totals: Totals) -> ADMMSite:
-        """This site for the paper's rounds, on rows in the coordinates from these totals; kept for reuse."""
+        """This site in the paper's rounds, with rows in the coordinates that follow from these totals.
+
+        The result is kept for the next call.
+        """
         if len(totals) < self.moments:
             raise StateLost(
                 "this site lost the sums that define its whitened coordinates, and no other site sent them. "
@@ -216,7 +221,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         return self._reader(t).at_edge(t, messages)
 
     def after(self, state: WhitenedSiteState, own: bytes, heard: bytes) -> WhitenedSiteState:
-        """The state after one more round: with a further total or, in the paper's rounds, the dual update."""
+        """The state after one more round: a round of moments adds a total, others update the vectors."""
         t, site = state.t + 1, self.site
         if t > site.moments:
             rounds = self._on_rows(state.totals).after(site._node_state(state), own, heard)
@@ -229,7 +234,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         return self.sums or self.site._everybody()
 
     def _reader(self, t: int) -> SumsAttempt | ADMMAttempt:
-        """An attempt that reads the messages of round t; for the paper's rounds it has no rows."""
+        """The attempt whose functions read the messages of round t. In the paper's rounds it has no rows."""
         if t <= self.site.moments:
             return self._moments()
         rowless: Any = None
@@ -237,7 +242,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         return ADMMAttempt(site, rowless, self.members, self.near)
 
     def _on_rows(self, totals: Totals) -> ADMMAttempt:
-        """This attempt for the paper's rounds, on rows in the coordinates from these totals."""
+        """This attempt in the paper's rounds, with rows in the coordinates that follow from these totals."""
         found = self.site._on_rows(totals).attempt(self.members, 0, 1.0)
         if found is None:
             raise LookupError("this site has no neighbour among the members")

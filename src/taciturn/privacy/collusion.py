@@ -3,8 +3,9 @@
 In a masked sum each site hides its message behind random masks, which cancel in the sum over all sites. A
 site that does not collude is honest. The observer learns only the sum of the honest sites' messages. So the
 noise of all honest sites together protects each record of an honest site. If only one site is honest, only
-its own noise protects its records, and the cost does not rely on masks. `honest` is the number of honest
-sites if no site leaves the run; mu is the cost in Gaussian differential privacy (`accounting/gaussian.py`).
+its own noise protects its records, and the cost does not rely on masks. The argument `honest` is the number
+of honest sites if no site leaves the run. The cost mu of Gaussian differential privacy is defined in
+`accounting/gaussian.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
 
 
 def moments_mu(run: RunFacts, t: int) -> float:
-    """mu of the moments of the rows that a site releases in round t, protected by its own noise only."""
+    """mu of the moments of the rows that a site releases in round t, if only its own noise protects them."""
     return _mu(run.sums[t - 1], 1, 1)
 
 
@@ -82,8 +83,8 @@ def fewest_honest(run: RunFacts, honest: int) -> int:
 
 
 def _honest_at(run: RunFacts, release: int, honest: int) -> int:
-    """The number of sites whose noise protects this release. Sites that had left the run do not count; all of
-    them are assumed to have been honest."""
+    """The number of sites whose noise protects this release. Sites that had left the run do not count. The
+    result assumes that all sites that had left were honest."""
     members = [entry.members for entry in run.attempts if entry.first <= release]
     return max(1, len(members[-1]) - (run.sites - honest)) if members else honest
 

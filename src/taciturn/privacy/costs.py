@@ -1,10 +1,10 @@
-"""The privacy cost of a run, from its facts: the bound of each release, summed over rounds and classes.
+"""The privacy cost of a run, computed from its facts: the costs of the releases of all rounds and classes.
 
 A charge records one release of one site; a round without a charge costs nothing. This module chooses the
-bounds of `accounting` that apply to each release. Masked sums have one bound (see `collusion`). In a round of
-the paper [ZKL18], a site adds its main noise inside the problem that it solves, or to the solved vector.
-Output noise is further noise on the solved vector. Some runs first release moments: noisy means of x x' over
-the rows x.
+bounds in `accounting` that apply to each release. The bound for masked sums is in `collusion`. In a round of
+the paper's method [ZKL18], a site adds its main noise inside the problem that it solves, or to the solved
+vector. Output noise is additional noise on the solved vector. Some runs first release moments: noisy means of
+x x' over the rows x.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ from .loss_facts import LossFacts
 
 ACCOUNTANTS = ("pure", "gaussian", "renyi")
 _BEYOND = 1e6  # a value of x (see `bounds.bend`) that makes the bound infinite at every Renyi order used
-_CERTAIN = 20.0  # below this epsilon, e^epsilon 1e-40 is negligible: the chance of noise beyond `Slack`
+# below this epsilon, e^epsilon 1e-40 is negligible; 1e-40 is the chance of noise that `Slack` does not cover
+_CERTAIN = 20.0
 _SPREAD = 2.0**16  # in grid steps: integer noise with at least this std is treated as rounded normal noise
 _ROUNDED = 1 + 4e-12  # a margin: a row passes the check ||x|| <= 1 if its computed norm is at most 1 + 1e-12
 
 
 class Releases(NamedTuple):
-    """The charges of some sites as tables (sites, rounds), with `samples` as (sites, 1).
+    """The charges of some sites as tables of shape (sites, rounds); `samples` has shape (sites, 1).
 
     eta, scale, output_scale, degree : the numbers of `Charge`; 1 where `charged` is False.
-    moments : mu of every release of moments of the rows, (sites, rounds), or (sites, 0) if there are none. In
-        such a round `charged` is False, because the paper's bounds do not apply to it.
+    moments : mu of every release of moments of the rows; of shape (sites, 0) if the run releases no moments.
+        `charged` is False in a round that releases moments, because the paper's bounds do not apply to it.
     """
 
     samples: Array
@@ -72,7 +73,7 @@ class Releases(NamedTuple):
 
     @classmethod
     def single(cls, run: RunFacts, site: SiteFacts, charge: Charge) -> Releases:
-        """The tables for one charge of one site, (1, 1)."""
+        """The tables for one charge of one site, each of shape (1, 1)."""
         return cls.of(run, [site], [Columns.of(site, [charge])]).rounds(slice(charge.t - 1, None))
 
     def rounds(self, at: slice) -> Releases:
@@ -85,17 +86,17 @@ class Releases(NamedTuple):
 
     @property
     def spent(self) -> NDArray[np.bool_]:
-        """Whether a site released anything, (sites,)."""
+        """For each site, whether it released anything."""
         return np.asarray(np.any(self.charged, axis=1) | np.any(self.moments > 0, axis=1))
 
 
 class SiteCost(NamedTuple):
-    """The cost of some rounds of one site, charged or planned; inf if there is no finite bound.
+    """The cost of some charged or planned rounds of one site. An epsilon is inf if no finite bound is known.
 
     `accountant` names the bound that gave `epsilon`: "pure", "renyi" (at `order`) or "gaussian" (exact, from
     mu); None if no bound is finite. `paper_condition` says whether the paper's theorem applies; only then is
-    `paper_epsilon` a guarantee. `mu` is that of masked sums against `run.colluding` colluding sites; None for
-    other methods.
+    `paper_epsilon` a guarantee. `mu` is the mu of masked sums if `run.colluding` sites collude; None for any
+    other method.
     """
 
     paper_epsilon: float
@@ -118,7 +119,7 @@ def paper_speaks(run: RunFacts) -> bool:
 
 
 def paper_costs(run: RunFacts, releases: Releases) -> Array:
-    """K C (1.4 c1 + alpha) / (eta V B), (sites, rounds); infinite if Theorem 3 does not cover the run."""
+    """K C (1.4 c1 + alpha) / (eta V B) of each site and round; infinite if Theorem 3 does not apply."""
     if not paper_speaks(run):
         return np.where(releases.charged, np.inf, 0.0)
     cost = bounds.paper_epsilon(
@@ -140,7 +141,7 @@ def paper_holds(run: RunFacts, site: SiteFacts, columns: Columns) -> bool:
 
 
 def pure_costs(run: RunFacts, releases: Releases) -> Array:
-    """Pure epsilon of every release, (sites, rounds): infinite with Gaussian noise, or without noise.
+    """Pure epsilon of each site and round: infinite with Gaussian noise, or without noise.
 
     If a run releases moments of the rows, all entries of a site that released anything are infinite, because
     the noise on moments is Gaussian.
@@ -189,9 +190,10 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
 
 
 def _person_bend(run: RunFacts, x: Array, orders: Array) -> Array:
-    """The additional Jacobian cost of a person with several rows, compared with one row, (sites, orders).
+    """How much more the change of the Jacobian costs for a person with several rows than for one row.
 
-    The cost of the worst round is counted for every round, so the result is an upper bound.
+    The result has shape (sites, orders). The largest cost of any round is counted for every round, so the
+    result is an upper bound.
     """
     if run.unit == "record":
         return np.zeros((len(x), len(orders)))
@@ -200,10 +202,10 @@ def _person_bend(run: RunFacts, x: Array, orders: Array) -> Array:
 
 
 def _renyi_gaussian(D: Array, sigma: Array, x: Array, shape: str) -> tuple[Array, Array]:
-    """D and x of each round, changed so that the Renyi bound of a round is the smaller of two bounds.
+    """D and x of each round, replaced in the rounds in which mu-GDP gives a smaller Renyi bound.
 
-    A mu-GDP round costs q mu^2 / 2 at order q, as a round with D = mu sigma and x = 0 does. This cost is
-    below the general Renyi bound, at every order, if mu^2 <= (D / sigma)^2 + 2 x^2 / (1 + x).
+    A mu-GDP round costs q mu^2 / 2 at order q. A round with D = mu sigma and x = 0 has the same cost. This
+    cost is at most the general Renyi bound, at every order, if mu^2 <= (D / sigma)^2 + 2 x^2 / (1 + x).
     """
     mu = penalty_mu(D, sigma, x, shape)
     better = mu**2 <= (D / sigma) ** 2 + 2 * x**2 / (1 + x)
@@ -250,8 +252,8 @@ def exact_epsilon(run: RunFacts, mu: Array, delta: float) -> Array:
 def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
     """A mu whose cost is at most (epsilon, delta): slightly below the largest such mu.
 
-    With integer noise or moments, the result is 0, which is too small but safe, if epsilon is at most twice
-    the slack for integer noise, or about 20 or more.
+    With integer noise or moments, let e be epsilon minus twice the additional cost of integer noise. If e is
+    not between 0 and 20, the result is 0, which is smaller than necessary but safe.
     """
     if not (run.integers or run.moments):
         return float(gaussian_mu(epsilon, delta))
@@ -282,7 +284,7 @@ def loss_shape(loss: LossFacts) -> str:
 
 
 def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: Array) -> Array:
-    """Renyi cost of noise on vectors that one record moves by at most `moved`, over all rounds.
+    """Renyi cost, over all rounds, of noisy vectors if one record moves each vector by at most `moved`.
 
     If a vector moves by whole grid steps, discrete Gaussian noise costs no more than continuous Gaussian
     noise [CKS20]. For discrete Laplace noise only the pure bound is used: x (`bend`) is set so high that the
@@ -297,13 +299,14 @@ def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: 
 
 
 def _stray(run: RunFacts) -> float:
-    """How far apart solver errors can move two solved vectors: 2 `tol`; with integer noise also sqrt(d) grid
-    steps, because vectors are rounded before this noise is added."""
+    """How far apart solver errors can move two solved vectors: 2 `tol`. With integer noise, it is
+    sqrt(d) grid steps more, because vectors are rounded before this noise is added."""
     return float(up(2 * run.tol + _rounding(run))) if run.integers else 2 * run.tol
 
 
 def _primal_move(run: RunFacts, k: Array, a: Array) -> Array:
-    """The sensitivity S of the solved vector, plus the effect of rounding it before the noise is added."""
+    """The sensitivity S of the solved vector. With integer noise, this vector is rounded before the noise is
+    added, and the effect of the rounding is included."""
     S = bounds.primal_sensitivity(k, a, run.loss.slope_bound, run.tol, _reach(run))
     return up(S + _rounding(run)) if run.integers else S
 
@@ -314,7 +317,7 @@ def _rounding(run: RunFacts) -> float:
 
 
 def float_delta(run: RunFacts) -> float:
-    """The probability that noise drawn in floats is inexact anywhere in a run with integer noise; else 0.
+    """With integer noise, a bound on the probability that any noise drawn in floats is inexact; otherwise 0.
 
     The bounds of runs without integer noise treat floats as real numbers. In a run with integer noise, only
     the noise inside a site's problem is drawn in floats. Each number of this noise is a rounded real number,
@@ -327,13 +330,13 @@ def float_delta(run: RunFacts) -> float:
 
 
 def usable_delta(run: RunFacts, delta: float) -> float:
-    """`delta` without `float_delta`: the part that remains for the bounds. Raises if it is less than half."""
+    """The part of `delta` that `float_delta` leaves for the bounds. Raises if it is below `delta` / 2."""
     left = checks.probability("delta", delta) - float_delta(run)
     if left < delta / 2:
         raise ParameterError(
             f"`delta` must be above {format_cost(2.1 * float_delta(run))}; got {delta:g}. Noise that is "
             f"drawn in floating point is inexact with probability {format_cost(float_delta(run))} in this "
-            "run, and at most half of `delta` may go to this."
+            "run, and this probability may be at most half of `delta`."
         )
     return left
 

@@ -27,7 +27,7 @@ from ..core.types import Array
 Ints = NDArray[np.int64]
 Exact = Callable[[int], Fraction]
 
-_NEAR = 1e-9  # floats decide if exp(-x) and the random number differ by more than this; they err by < 1e-12
+_NEAR = 1e-9  # floats decide if exp(-x) and the random number differ by more than this; the error is < 1e-12
 _FEW, _TOSSES = 4096, 8  # for up to _FEW numbers, _TOSSES tosses are drawn at a time for each number
 LARGEST = 2.0**50
 """The largest scale. At this scale the absolute value of a draw exceeds 2^62 with probability below
@@ -83,7 +83,7 @@ def _accepted(size: int, share: float, draw: Callable[[int], Ints]) -> Ints:
 def draw_steps(
     kind: str, generator: np.random.Generator, scale: float, grid: float, d: int, runs: int
 ) -> Ints:
-    """The noise that a real run adds last to a release, in grid steps, (runs, d).
+    """The noise that a real run adds last to a release, in grid steps; the result has shape (runs, d).
 
     Instead of Gaussian noise of standard deviation `scale`, the run adds discrete Gaussian noise of scale
     `scale / grid`. Instead of norm noise of rate `scale`, it adds discrete Laplace noise of scale
@@ -106,7 +106,7 @@ def _geometric(generator: np.random.Generator, t: int, size: int) -> Ints:
 
 
 def _times(generator: np.random.Generator, size: int) -> Ints:
-    """The number of successes, of probability exp(-1) each, before the first failure."""
+    """`size` draws of the number of successes before the first failure; P(success) = exp(-1)."""
     times = np.zeros(size, dtype=np.int64)
     open_, tosses = np.arange(size), _TOSSES if size <= _FEW else 1
     while open_.size:
@@ -140,7 +140,7 @@ def _below(generator: np.random.Generator, word: int, x: Fraction) -> bool:
 
 
 def _bracket(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """(low, high) with low <= exp(-x) <= high, equal to about `digits` - 8 digits."""
+    """(low, high) with low <= exp(-x) <= high; both agree to about `digits` - 8 digits."""
     with decimal.localcontext(decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)):
         slip = Fraction(1, 10 ** (digits - 8))
         ratio = decimal.Decimal(x.numerator) / decimal.Decimal(x.denominator)

@@ -1,4 +1,4 @@
-"""The facts about a run, its sites and one release from which the privacy accountant computes costs."""
+"""The facts about a run, its sites and its releases, from which the privacy accountant computes costs."""
 
 from __future__ import annotations
 
@@ -44,29 +44,29 @@ class RunFacts:
 
     Parameters
     ----------
-    method : "penalty", "dual" (as "penalty", with eta = theta), "primal", "masked", "own" or "none".
+    method : "penalty", "dual" ("penalty" with eta = theta), "primal", "masked", "own" or "none".
     noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (only for masked sums),
         "own" (for a user's own method, whose cost is `stated`), or "none", with an infinite epsilon.
     loss : the loss with its bounds on slope and curvature.
-    sites, rounds, dimension : N; T, the planned rounds (with `attempts`, the releases instead); d.
-    C, regularization : C, the weight of the loss; rho, the weight of the regularisation.
+    sites, rounds, dimension : N, T and d. T is the number of planned rounds; with `attempts`, of releases.
+    C, regularization : the weight C of the loss, and the weight rho of the regularisation.
     regularized : False if any coordinate, such as an intercept, is not regularised.
     data_norm : X, the public bound on ||x||.
-    output_noise : with "penalty" and "dual", the noise that is added to the minimiser; None if idealised.
+    output_noise : for "penalty" and "dual", the noise that is added to the minimiser; None if idealised.
     tol : how far a solved vector may be from the exact minimiser, rounding errors included.
-    grid, clip : released values are rounded to multiples of grid and clipped to [-clip, clip]; or None.
-    integers : whether the last noise was drawn exactly, as whole grid steps: discrete Gaussian or, for norm
-        noise, discrete Laplace of scale sqrt(d) / rate. `tol` then also covers rounding of other noise.
+    grid, clip : released values are rounded to multiples of grid and clipped to [-clip, clip]; None if not.
+    integers : whether the noise that is added last was drawn exactly, in grid steps: discrete Gaussian or,
+        for norm noise, discrete Laplace of scale sqrt(d) / rate. `tol` then covers rounding of other noise.
     simulated : True if the noise can be reproduced from a seed.
     where : where the rows were, one of `PLACES`; set automatically for a simulated or planned run.
     outputs : the number of models (K for one-vs-rest); each has one release per round.
     start : how f(0), the model before round 1, was made; it must not depend on the data.
     marks : warnings, e.g. "bounds taken from the data", or `PLANNED` if there was no run.
-    sums : for "masked", what each site sends, one entry per release; for "penalty", the moments of the rows.
-    records, largest : for sums: the fixed number of records (None for persons); the most rows of any site.
-    colluding : for masked sums: how many of the sites that do not hold a record may collude; None: all.
-    connectivity : how many sites must be removed to disconnect the mask graph; None: all pairs share masks.
-    attempts : the attempts of a masked run in which sites left or joined, else empty.
+    sums : for "masked", the sum of each release; for "penalty", the released moments of the rows, if any.
+    records, largest : for sums, the fixed number of records (None for persons), and the most rows of a site.
+    colluding : for masked sums, how many of the sites that do not hold a record may collude; None means all.
+    connectivity : how many sites must be removed to disconnect the mask graph; None if all pairs share masks.
+    attempts : the attempts of a masked run in which sites left or joined; empty for any other run.
     unit : what is protected: one "record" or one "person". With "person", all rows of a person together weigh
         at most as one row, and `samples` is the number of persons at a site.
     persons : the public, fixed number of persons in the whole network; for unit "person" only.
@@ -126,8 +126,8 @@ class RunFacts:
             checks.choice("output_noise", self.output_noise, ("norm", "gaussian"))
             if not self.mechanism.inside:
                 raise ParameterError(
-                    f"`output_noise` must be None for method {self.method!r}, which adds its noise, if any, "
-                    f"to the output; got {self.output_noise!r}."
+                    f"`output_noise` must be None for method {self.method!r}; got {self.output_noise!r}. "
+                    "Only methods with noise inside the solved problem can have output noise as well."
                 )
         for name in ("regularized", "simulated", "integers"):
             if not isinstance(getattr(self, name), bool):
@@ -140,7 +140,7 @@ class RunFacts:
             self._check_integers()
         checks.choice("start", self.start, STARTS)
         if not isinstance(self.versions, Mapping) or not set(self.versions) <= set(versions()):
-            raise ParameterError(f"`versions` must map {', '.join(versions())} to texts, and nothing else.")
+            raise ParameterError(f"`versions` must be a mapping with no keys except {', '.join(versions())}.")
         _lines(relation=self.relation, **self.versions)
         _lines(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
         for mark in self.marks:
@@ -166,7 +166,7 @@ class RunFacts:
             )
         if whitened and (self.outputs > 1 or self.data_norm != 1.0):
             got = f"{self.outputs} and {self.data_norm:g}"
-            raise ParameterError(f"`outputs` and `data_norm` must be 1 with moments of the rows; got {got}.")
+            raise ParameterError(f"`outputs` and `data_norm` must be 1 if `sums` are moments; got {got}.")
         for name in ("colluding", "connectivity"):
             if getattr(self, name) is not None:
                 least = 0 if name == "colluding" else 1
@@ -177,7 +177,7 @@ class RunFacts:
         if not (summed or self.sums):
             return
         if summed and not self.loss.shipped:
-            raise ParameterError(f"`loss` of masked sums must be one of taciturn's; got {self.loss.name!r}.")
+            raise ParameterError(f"`loss` of masked sums must be a loss of taciturn; got {self.loss.name!r}.")
         _set(self, "sums", check_sums(self.sums, self.rounds if summed else len(self.sums)))
         for name in ("largest", "persons" if self.unit == "person" else "records"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
@@ -187,22 +187,22 @@ class RunFacts:
         if self.moments:
             check_moments(self.sums, self.rounds, units, self.largest or 1, self.dimension, self.sites)
             return
-        features, odd = divmod(self.dimension, self.loss.classes)
+        features, odd = divmod(self.dimension, K := self.loss.classes)
         if odd:
             raise ParameterError(
-                f"`dimension` must be a multiple of {self.loss.classes} (classes); got {self.dimension}."
+                f"`dimension` must be a multiple of the number of classes, {K}; got {self.dimension}."
             )
         terms = SumTerms(self.loss, units, self.largest or 1, features, self.data_norm, self.sites)
         terms.check(self.sums, self.attempts)
 
     def _check_integers(self) -> None:
-        """Raise unless a run with integer noise adds noise last and has a clip and a grid of step 2^k."""
+        """Raise unless a run with integer noise has noise on the output, a clip, and a grid that is 2^k."""
         if self.noise not in ("norm", "gaussian") or self.idealised:
             raise ParameterError("`integers` must be False without output noise, except for method 'primal'.")
         if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
             raise ParameterError(
                 "`grid` must be a power of 2, and `clip` must be given, if `integers` is True; "
-                f"got {self.grid} and {self.clip}."
+                f"got grid {self.grid} and clip {self.clip}."
             )
         if not self.clip / self.grid <= _STEPS:
             raise ParameterError(
@@ -217,10 +217,10 @@ class RunFacts:
             if getattr(self, name) is not None:
                 _set(self, name, checks.whole(name, getattr(self, name), least=1))
         if (self.persons is not None) != person:
-            needs = "given with" if person else "left out without"
-            raise ParameterError(f"`persons` must be {needs} unit 'person'; got {self.persons}.")
+            needs = "given if `unit` is" if person else "left out unless `unit` is"
+            raise ParameterError(f"`persons` must be {needs} 'person'; got {self.persons}.")
         if not person and (self.rows_per_person is not None or self.sites_per_person != 1):
-            raise ParameterError("`rows_per_person` and `sites_per_person` must be left out for records.")
+            raise ParameterError("`rows_per_person` and `sites_per_person` need unit 'person'; got 'record'.")
         if self.sites_per_person > (self.sites if self.mechanism.summed else 1):
             raise ParameterError(
                 f"`sites_per_person` must be 1 (with masked sums: from 1 to {self.sites}); "
@@ -229,7 +229,7 @@ class RunFacts:
         places = "one site" if self.sites_per_person == 1 else f"{self.sites_per_person} sites"
         relations = [text.format(places) for text in PERSON] if person else [RELATION]
         if self.relation not in ("", *relations):
-            raise ParameterError(f"`relation` must agree with the other facts: {relations[0]!r}.")
+            raise ParameterError(f"`relation` must agree with the other facts: use {relations[0]!r}.")
         _set(self, "relation", self.relation or relations[0])
 
     @property
@@ -251,7 +251,7 @@ class RunFacts:
         """The least number of sites whose noise protects a site if `colluding` other sites collude.
 
         None means that all other sites collude. The honest sites protect each other while masks connect them.
-        The result is 1 (the site itself) if masks may not connect them, and for runs without masked sums."""
+        The result is 1 (the site itself) if colluding sites could disconnect them, or without masked sums."""
         others = self.sites - 1
         against = others if colluding is None else checks.among_sites("colluding", colluding, self.sites)
         safe = self.connectivity is None or against < self.connectivity
@@ -279,13 +279,13 @@ SCHEDULES = ("dual_step", "eta", "scale", "output_scale")
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """One site. The last entry of each of its schedules holds for all later rounds.
+    """The facts about one site. The last entry of each schedule also holds for all later rounds.
 
     site, samples, degree : the site's number; B, the number of its samples; V, the number of its neighbours.
-    dual_step : theta(t). Masked sums have no dual step: leave it out.
-    eta, scale, output_scale : the values planned for `Charge`, one per round. The cost of a run that ended
-        early depends on these values; without them the cost has no finite bound. Masked sums need no such
-        values. If a run first releases moments of the rows, these schedules begin after the moments.
+    dual_step : theta(t); left out for masked sums, which have no dual step.
+    eta, scale, output_scale : the values planned for `Charge`, one per round. If a run ends early, its cost
+        depends on these values, and is infinite if they are missing. Masked sums do not need them. If a run
+        first releases moments of the rows, these schedules begin after the moments.
     """
 
     site: int
@@ -329,7 +329,7 @@ class Charge(NamedTuple):
 
 
 class RoundCharges(NamedTuple):
-    """One release of each of several sites in round t: an array per field, or None for a missing noise."""
+    """The charges of several sites in round t, as arrays. A scale is None if the run lacks this noise."""
 
     t: int
     sites: NDArray[np.int64]
@@ -382,7 +382,7 @@ class SiteBudget:
         if self.order is not None:
             _set(self, "order", checks.real("order", self.order))
             if not 1 < self.order <= _MOST_ORDER:
-                raise ParameterError(f"`order` must be above 1, up to {_MOST_ORDER:g}; got {self.order:g}.")
+                raise ParameterError(f"`order` must be above 1, at most {_MOST_ORDER:g}; got {self.order:g}.")
 
 
 _shared_table = functools.lru_cache(maxsize=64)(trim_repeats)  # sites with equal schedules share one tuple

@@ -32,7 +32,7 @@ def to_plain(facts: RunFacts | SiteFacts | SiteBudget) -> dict[str, Any]:
 
 
 def run_from(plain: Any) -> RunFacts:
-    """The run's facts that `to_plain` wrote."""
+    """The facts of a run, from the JSON values that `to_plain` returned."""
     fields = {"stated": None, "attempts": (), **plain} if isinstance(plain, Mapping) else plain
     _check_keys(RunFacts, fields)
     if fields["stated"] is not None:
@@ -49,18 +49,18 @@ def run_from(plain: Any) -> RunFacts:
 
 
 def site_from(plain: Any) -> SiteFacts:
-    """The site's facts that `to_plain` wrote."""
+    """The facts of a site, from the JSON values that `to_plain` returned."""
     missing = {name: () for name in _ADDED} if isinstance(plain, Mapping) and not _ADDED & set(plain) else {}
     return _made(SiteFacts, {**plain, **missing} if missing else plain)
 
 
 def budget_from(plain: Any) -> SiteBudget | None:
-    """The budget that `to_plain` wrote."""
+    """The budget of a site, from the JSON values that `to_plain` returned; None stays None."""
     return None if plain is None else _made(SiteBudget, plain)
 
 
 def _made(cls: type[T], plain: Any) -> T:
-    """The facts whose fields are exactly the entries of a mapping."""
+    """An instance of `cls` whose fields are exactly the entries of a mapping."""
     _check_keys(cls, plain)
     try:
         return cls(**plain)

@@ -1,4 +1,4 @@
-"""Marks: warnings for the reader of a certificate. A mark must not look like a figure of the certificate."""
+"""Marks: warnings for the reader of a certificate. A mark must not look like a stated cost."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FIGURE = re.compile(r"(epsilon|delta|\beps|ε|δ)\s*([=:<≤≈]|is\b|of\b)+\s*
 
 
 def check_mark(mark: str) -> None:
-    """Raise if a mark looks like a figure: if it contains a number or a word such as epsilon.
+    """Raise if a mark looks like a stated cost: if it contains a number or a word such as epsilon.
 
-    The fixed marks of taciturn are allowed, and public class weights may contain numbers.
+    The fixed marks of taciturn are allowed. A mark that states public class weights may contain numbers.
     """
     if mark in (PLANNED, ABORTED, NOT_PROVEN) or _CUT_OFF.fullmatch(mark):
         return
@@ -36,6 +36,6 @@ def check_mark(mark: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raise if the name of a site looks like a figure, such as 'epsilon = 1'; 'delta' alone is allowed."""
+    """Raise if the name of a site looks like a cost, such as 'epsilon = 1'. 'delta' alone is allowed."""
     if _FIGURE.search(name):
         raise ParameterError(f"`name` of a site must not look like a stated cost; got {name!r}.")

@@ -1,4 +1,4 @@
-"""Mechanisms: the properties of a method that the privacy accountant needs."""
+"""Mechanism: the properties of a method, from which the privacy accountant finds the bounds to use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ NOISES = tuple(dict.fromkeys(noise for entry in MECHANISMS.values() for noise in
 
 
 def check_method(method: str, noise: str, stated: StatedCost | None) -> None:
-    """Raise unless the method may have this noise. A user's own method, and no other, must state its cost."""
+    """Raise unless the method may have this noise. Also raise unless a user's own method states its
+    cost, and no other method does."""
     checks.choice("method", method, tuple(MECHANISMS))
     checks.choice("noise", noise, NOISES)
     if noise not in MECHANISMS[method].noises:

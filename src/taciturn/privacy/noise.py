@@ -1,4 +1,4 @@
-"""Noise: the distributions that a site draws from, with samplers and normalised log densities."""
+"""The distributions from which a site draws noise, with samplers and normalised log densities."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Noise(ABC):
         return scale if cls.parameter == "std" else math.sqrt(d + 1) / scale
 
     scale_of, scale_for = size, coordinate_std
-    """The inverses: each of the two functions is its own inverse in `scale`."""
+    """The inverse functions of `size` and `coordinate_std`. Each of the two is its own inverse in `scale`."""
 
     def scales(self, sites: int, rounds: int) -> Array:
         """The scale for every site and round, (sites, rounds)."""

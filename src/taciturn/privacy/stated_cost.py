@@ -1,4 +1,7 @@
-"""StatedCost: the cost of one round of a method, as its author states it. taciturn only adds up rounds."""
+"""StatedCost: the privacy cost of one round of a user's own method, as the author of the method states it.
+
+taciturn adds up the costs of the rounds, but it does not prove the stated cost of a round.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from .accounting.bounds import pure_renyi
 from .accounting.rounding import up
 
 OWN = "own"
-"""The `method` and the `noise` in the facts of a run with a user's own method."""
+"""The value of `method`, and also of `noise`, in the facts of a run with a user's own method."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,8 @@ class StatedCost:
 
     pure : epsilon at delta = 0.
     mu : the round is mu-GDP (Gaussian differential privacy, see `accounting/gaussian.py`).
-    renyi : the Renyi divergence at some orders above 1, {order: cost}. The divergence never decreases with
-        the order, so the cost at the next larger stated order is used for any other order.
+    renyi : bounds on the Renyi divergence at some orders above 1, as {order: cost}. The divergence never
+        decreases with the order, so the cost at the next larger stated order is used for any other order.
 
     >>> StatedCost(renyi={2: 0.1, 8: 0.5}).renyi_at(np.array([1.5, 2.0, 3.0, 9.0])).round(3).tolist()
     [0.1, 0.1, 0.5, inf]
@@ -58,7 +61,7 @@ class StatedCost:
         object.__setattr__(self, "renyi", curve)
 
     def renyi_at(self, orders: Array) -> Array:
-        """A bound on the Renyi divergence at these orders; infinite above the largest stated order."""
+        """A bound on the Renyi divergence at these orders; with `renyi`, infinite above its largest order."""
         if self.pure is not None:
             return pure_renyi(orders, self.pure)
         if self.mu is not None:

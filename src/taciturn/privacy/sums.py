@@ -1,9 +1,10 @@
-"""SumFacts: the facts about one masked sum from which the privacy accountant computes its cost.
+"""SumFacts: the facts about one masked sum, from which the privacy accountant computes the cost of this sum.
 
-In a masked sum, random masks hide the share of each site, and cancel in the sum over all sites. The
-sensitivity of a sum is how far one record or person can move the sum. A stated sensitivity is never trusted:
-`SumTerms.bounds` derives a lower limit for it from the loss, the number n of records or persons, the bound X
-on the norm of a row, and the kind of sum.
+In a masked sum, each site adds random masks to its share, the vector that it contributes. The masks hide the
+share and cancel in the sum over all sites. The sensitivity of a sum is how far the sum can move if one record
+or person is replaced. `SumFacts` contains a stated sensitivity, which is not trusted: `SumTerms.bounds`
+computes the smallest valid sensitivity from the loss, the number n of records or persons, the bound X on the
+norm of a row, and the kind of sum. `SumTerms.check` refuses a smaller sensitivity.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from .loss_facts import PROGRAM, LossFacts
 MOMENTS, SQUARES, GRADIENT, COUNTS = "second moments", "means and squares", "gradient", "counts"
 WHITENED, CLIPPED = "whitened moments", "clipped gradient"
 VECTORS, ALIGNED = "clipped vectors", "aligned vectors"
-"""The kinds of sums. A unit is a record or a person. A clipped vector is computed by a user's program from
-the rows of one unit and then clipped to norm at most 1.
+"""The kinds of sums. A unit is a record or a person. For clipped vectors, a user's program computes a vector
+from the rows of each unit, and this vector is clipped to norm at most 1.
 
-taciturn itself computes aligned vectors: they have norm at most 1, and no two of them have a negative inner
-product, so that |v - w|^2 <= |v|^2 + |w|^2 <= 2. Examples are a unit's cells in k tables, divided by sqrt k,
-and q q' for |q| <= 1.
+Aligned vectors are computed by taciturn itself. They have norm at most 1, and the inner product of two of
+them is at least 0, so that |v - w|^2 <= |v|^2 + |w|^2 <= 2. One example is a unit's counts in the cells of k
+tables, divided by sqrt k. Another example is the matrix q q' of a vector q with |q| <= 1.
 """
 _PARTS = (MOMENTS, SQUARES, GRADIENT, COUNTS, VECTORS, ALIGNED, WHITENED, CLIPPED)
 
 OF_ROWS = LossFacts("logistic", 1.0, 0.25)
-"""The loss to state for sums of rows alone. It has no effect: such sums depend on no loss and no labels."""
+"""A placeholder for the loss of sums that depend only on the rows. The bounds of these sums do not use it."""
 
-LEAST_STD = 8.0  # grid units: from this std on, a sum of discrete Gaussians is almost a discrete Gaussian
+LEAST_STD = 8.0  # grid units; if s is at least this, a sum of discrete Gaussians is nearly discrete Gaussian
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,16 @@ class SumFacts:
 
     Parameters
     ----------
-    t : 1, 2, ...; the round, unless the run had several attempts, which may release a round more than once.
-    part : the kind of sum, one of the kinds above. "whitened moments" and "clipped gradient" are in
+    t : the number of the release, 1, 2, .... It is equal to the round, unless the run had several attempts
+        (see `AttemptFacts`): several attempts may release the same round.
+    part : the kind of sum, one of the kinds above. The kinds "whitened moments" and "clipped gradient" use
         coordinates that were computed from the moments of earlier rounds.
     length : the number of integers in a message.
     sensitivity : S, how far the sum can move if one unit (record or person) is replaced, in the sum's units.
     stray : gamma, a bound on the floating-point error of a site's share, in the sum's units.
-    grid : g, the step of the grid on which shares are rounded.
-    std : s, in grid units: the std of the discrete Gaussian noise that each site adds, equal at all sites.
+    grid : g, the step of the grid to which shares are rounded.
+    std : s, the standard deviation, in grid units, of the discrete Gaussian noise that each site adds. It is
+        the same at all sites.
     """
 
     t: int
@@ -86,13 +89,13 @@ class SumFacts:
 
 @dataclass(frozen=True)
 class AttemptFacts:
-    """One attempt: a part of a run with one fixed list of sites. If a site leaves or joins, the next begins.
+    """One attempt: a part of a run with a fixed list of sites. When a site leaves or joins, the attempt ends.
 
-    id : the hash that all members signed, as 64 hexadecimal digits.
+    id : the hash that identifies the attempt, as 64 hexadecimal digits. All members have signed it.
     members : the numbers of the sites whose noise is in these sums.
     first : the number of the first release of this attempt. The attempt ends where the next attempt begins.
-    round : the round of the plan that this first release belongs to. If an earlier attempt did not complete a
-        round, this round is released again, under fresh masks and noise, and is charged again.
+    round : the round of the plan that this first release belongs to. A round that an earlier attempt did not
+        complete is released again, with fresh masks and noise, and is charged again.
     """
 
     id: str
@@ -112,7 +115,8 @@ class AttemptFacts:
 
 
 def check_attempts(attempts: Sequence[AttemptFacts], sites: int) -> tuple[AttemptFacts, ...]:
-    """The attempts. Raises unless they are in order, start with release 1 and have only sites of the run."""
+    """The attempts as a tuple. Raises unless they are in order, begin with release 1, and all members are
+    sites of the run."""
     for entry in attempts:
         if not isinstance(entry, AttemptFacts):
             raise ParameterError(f"`attempts` must contain AttemptFacts; got {type(entry).__name__}.")
@@ -136,7 +140,7 @@ def check_sums(sums: Sequence[SumFacts], rounds: int) -> tuple[SumFacts, ...]:
 
 
 def planned_rounds(sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts]) -> list[int]:
-    """The round of the plan that each release belongs to. An attempt may repeat rounds of an earlier one."""
+    """The round of the plan that each release belongs to. Attempts may repeat rounds of earlier attempts."""
     begins, found = {entry.first: entry.round for entry in attempts}, [0]
     for entry in sums:
         found.append(begins.get(entry.t, found[-1] + 1))
@@ -144,7 +148,7 @@ def planned_rounds(sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts]) -
 
 
 class SumBounds(NamedTuple):
-    """The allowed lengths of a message (empty: any length), and the least allowed S and gamma."""
+    """The least allowed S and gamma, and the allowed lengths of a message. No `lengths` means any length."""
 
     lengths: tuple[int, ...]
     sensitivity: float
@@ -157,8 +161,8 @@ class SumTerms:
 
     units : n, the number of records (or persons) of all sites together.
     largest : the largest number of rows at one site; floating-point errors grow with it.
-    features : d, the number of columns of a row; a gradient has d entries for every class. For counts, the
-        number of tables. Each unit (record or person) counts once in each table.
+    features : d, the number of columns of a row; a gradient has d entries for every class. For counts,
+        `features` is the number of tables. Each unit (record or person) counts once in each table.
     sites : how many sites add noise to a sum.
     """
 
@@ -173,7 +177,7 @@ class SumTerms:
         """The allowed lengths, S and gamma of a sum of this kind.
 
         first : whether the sum is a gradient at f = 0, where many losses have a smaller slope than elsewhere.
-        before : the sums of earlier rounds; their noise bounds how much whitening may stretch a row.
+        before : the sums of earlier rounds. Their noise limits how much whitening can stretch a row.
         """
         loss, n, d, X = self.loss, self.units, self.features, self.data_norm
         of_program = part in (VECTORS, ALIGNED)
@@ -196,12 +200,12 @@ class SumTerms:
         return SumBounds((d * loss.classes,), S, stray)
 
     def _whitened(self, part: str, before: Sequence[SumFacts]) -> SumBounds:
-        """The bounds of a sum in whitened coordinates, which follow from the released moments."""
+        """The bounds of a sum in whitened coordinates. They depend on the noise of the released moments."""
         d, released = self.features, [entry for entry in before if entry.part in (MOMENTS, WHITENED)]
         if self.loss.name != "logistic" or self.data_norm != 1.0 or self.loss.classes != 1:
             raise ParameterError(f"`part` {part!r} needs the logistic loss and rows of norm at most 1.")
         if part == CLIPPED:
-            released = released[:-1]  # the last release only rotates the coordinates
+            released = released[:-1]  # the last release of moments only rotates the coordinates
         if not released or released[0].part != MOMENTS:
             raise ParameterError(
                 f"`part` {part!r} is a sum in whitened coordinates; the sums of moments that define these "
@@ -224,9 +228,9 @@ class SumTerms:
         return sens.slope_error(loss.slope_bound, loss.curvature_bound, shift, margin, X, residual=residual)
 
     def check(self, sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts] = ()) -> None:
-        """Raise if a sum claims a smaller bound than follows from these facts.
+        """Raise if a sum has a wrong length, or states a smaller S or gamma than these facts allow.
 
-        Only the first gradient of the plan is taken at f = 0, but several attempts may release that gradient.
+        Only the first gradient of the plan is computed at f = 0. Several attempts may release this gradient.
         A sum depends on the last release of each earlier round.
         """
         at_zero, last = None, dict[int, SumFacts]()
@@ -238,7 +242,8 @@ class SumTerms:
             again = last.setdefault(planned, entry)
             if (again.part, again.length) != (entry.part, entry.length):
                 raise ParameterError(
-                    f"`sums` {again.t} and {entry.t} must agree: both release round {planned} of the plan."
+                    f"`sums` {again.t} and {entry.t} must agree in `part` and `length`, because both release "
+                    f"round {planned} of the plan."
                 )
             last[planned] = entry
             least = self.bounds(entry.part, first=planned == at_zero, before=before)
@@ -261,7 +266,7 @@ def check_moments(
     parts = [entry.part for entry in sums]
     if parts != [MOMENTS, *[WHITENED] * (len(parts) - 1)] or not len(parts) < rounds:
         raise ParameterError(
-            f"`sums` of method 'penalty' must be one sum of {MOMENTS}, then only sums of {WHITENED}, fewer "
-            f"than the {rounds} rounds in all; got {', '.join(parts)}."
+            f"`sums` of method 'penalty' must be one sum of {MOMENTS}, followed only by sums of {WHITENED}. "
+            f"The number of sums must be below the number of rounds, {rounds}; got {', '.join(parts)}."
         )
     SumTerms(OF_ROWS, units, largest, features, 1.0, sites).check(sums)

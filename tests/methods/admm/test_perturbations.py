@@ -27,7 +27,7 @@ def test_schedules_may_differ_by_site_and_round():
 
 
 def test_a_list_must_have_one_entry_per_site():
-    with pytest.raises(ParameterError, match=r"`penalty` must have one entry per site, 5; got 3"):
+    with pytest.raises(ParameterError, match=r"`penalty` must have one entry for each of the 5 sites; got 3"):
         tt.MADMM(penalty=[0.5, 0.5, 0.5], dual_step=0.5).tables(5, 2)
 
 

@@ -199,7 +199,7 @@ def test_certificates_derive_the_bounds_again():
         less[t] = dataclasses.replace(less[t], **{name: 0.9 * getattr(less[t], name)})
         with pytest.raises(ParameterError, match=name):
             terms.check(less)
-    with pytest.raises(ParameterError, match="sums of moments .* must come before it"):
+    with pytest.raises(ParameterError, match=r"sums of moments .* must come before it"):
         terms.check([dataclasses.replace(entry, t=t) for t, entry in enumerate(tables.sums[3:], 1)])
 
 

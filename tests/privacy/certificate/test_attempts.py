@@ -134,5 +134,5 @@ def test_the_totals_that_are_released_have_each_round_of_the_plan_once():
         with pytest.raises(CertificateError, match="does not fit the facts"):
             certificate(lived(), wrong)
     again = replace(lived().sums[1], length=1)
-    with pytest.raises(ParameterError, match="`sums` 2 and 3 must agree: both release round"):
+    with pytest.raises(ParameterError, match="`sums` 2 and 3 must agree in `part` and `length`"):
         replace(lived(), sums=(lived().sums[0], again, *lived().sums[2:]))

@@ -253,7 +253,7 @@ def test_the_budget_stops_the_run_and_nothing_is_recorded() -> None:
                 book.charge(Charge(0, t, 0.5, 3.0))
             except BudgetExceeded as error:
                 stopped = t
-                assert "past its budget of 1.5" in str(error)
+                assert "above its budget of 1.5" in str(error)
     assert book.columns(0).t.tolist() == list(range(1, stopped))
     assert book.columns(1).t.size == 100
     stated = Certificate.from_ledger(book, DELTA)

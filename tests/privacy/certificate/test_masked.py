@@ -184,7 +184,7 @@ def test_budget_admits_exactly_the_affordable_rounds(k):
     run = masked_run()
     cost = certified(run, rounds=k).charged_epsilon
     charged(run, rounds=k, budget=SiteBudget(cost, DELTA))
-    with pytest.raises(BudgetExceeded, match=f"round {k} would take"):
+    with pytest.raises(BudgetExceeded, match=f"round {k} would raise the epsilon"):
         charged(run, budget=SiteBudget(cost * (1 - 1e-9), DELTA))
     backwards = MemoryLedger(run, all_sites(run)[:1], SiteBudget(cost, DELTA))
     with pytest.raises(BudgetExceeded) if k < ROUNDS else contextlib.nullcontext():

@@ -1,9 +1,10 @@
-"""The paper's methods between sites that join and leave. An attempt is a part of a run with fixed members.
+"""The methods of [ZKL18] between sites that join and leave. An attempt is a part of a run with fixed members.
 
 Attempts share one numbering of rounds. An attempt begins after the last round for which any member was
-charged (its privacy cost was recorded). So no site ever releases a round twice: a site that was away, or was
-restored from an old backup, skips rounds. Every member continues from its last released vector. The dual
-variables start at 0 in each attempt, because dual variables that do not add up to 0 would move the optimum.
+charged (for which a privacy cost was recorded). So no site ever releases a round twice: a site that was away,
+or was restored from an old backup, skips rounds. Every member continues from its last released vector. The
+dual variables start at 0 in each attempt, because dual variables that do not add up to 0 would move the
+optimum.
 
 If a site loses neighbours, its penalty becomes eta' = eta V / V', where V and V' are the planned and the
 present number of neighbours. Sensitivity and cost depend on eta V alone, so the charges stay as planned.
@@ -127,7 +128,7 @@ class ADMMSite(UnmaskedSite):
         return ADMMAttempt(self, node, tuple(members), near)
 
     def _read(self, data: bytes) -> Array:
-        """The vector of a site, clipped to the public range; data of another length counts as zeros."""
+        """The vector of a site, clipped to the public range; data of a wrong length counts as zeros."""
         if len(data) != 8 * self.dimension:
             return np.zeros((1, 1, self.dimension))
         return np.clip(np.nan_to_num(_vector(data)), -self.clip, self.clip)[None, None]

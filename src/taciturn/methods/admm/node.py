@@ -2,8 +2,8 @@
 
 Repeats are independent repetitions of a simulation. In each round a site solves a problem on its rows and
 sends the noisy result f(t) to its neighbours; this is its release. The equations are in `updates.py`. A site
-draws the same noise and finds the same minimiser, to the last bit, as in a node with this site alone. This
-file does no I/O.
+draws the same noise and finds the same minimiser, to the last bit, as in a node that computes only this
+site. This file does no I/O.
 """
 
 from __future__ import annotations

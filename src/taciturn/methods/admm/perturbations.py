@@ -58,7 +58,7 @@ class ADMMMethod(ABC):
         """Return every number of the run, checked, before any budget is spent."""
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedADMM:
-        """Prepare a run of this method over a network. `cover` adds what a real run lacks."""
+        """Prepare a run of this method over a network. `cover` adds settings that a real run needs."""
         if isinstance(network.loss, Softmax):
             name = type(self).__name__
             raise ParameterError(f"`method` must be MaskedDescent for a SoftmaxProblem; got {name}.")
@@ -238,7 +238,7 @@ METHODS: dict[str, Any] = {
     "dual": DualPerturbation,
     "primal": PrimalPerturbation,
 }
-"""The class of each method, by its name in `taciturn certify` and in the files that describe figures."""
+"""The class of each method, by its name in `taciturn certify` and in the files of the paper's figures."""
 
 
 def _tables(
@@ -253,8 +253,8 @@ def _tables(
     sites, rounds = checks.whole("sites", sites, least=1), checks.whole("rounds", rounds, least=1)
     if sites * rounds > _MOST:
         raise ParameterError(
-            f"`rounds` must be at most {_MOST // sites} with {sites} sites: a run has at most {_MOST:g} "
-            f"releases; got {rounds}."
+            f"`rounds` must be at most {_MOST // sites} with {sites} sites, because a run has at "
+            f"most {_MOST:g} releases; got {rounds}."
         )
     if noise is not None and not isinstance(noise, NormNoise | GaussianNoise):
         raise ParameterError(f"`noise` must be NormNoise or GaussianNoise; got {type(noise).__name__}.")

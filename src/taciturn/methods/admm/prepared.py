@@ -30,7 +30,7 @@ class PreparedADMM(SitesMethod):
     tol: float  # the tolerance of the solver
     method: str  # the method and its settings, as text
     begin: str = "zeros"  # the start vectors: "zeros" or "random"
-    refresh: int = 10  # the rounds between two preconditioners of the solver
+    refresh: int = 10  # the solver gets a new preconditioner every `refresh` rounds
     resumable = True
     solves = True
 

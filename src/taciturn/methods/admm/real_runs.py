@@ -1,11 +1,11 @@
 """Limits and default settings for real runs (runs with secret noise), so that practically no solve fails.
 
-A failed solve would reveal facts about the rows that no noise hides. The history of a round is the linear
-term of the site's problem that follows from all vectors sent and received so far. A real run begins only if a
-solve in floating-point arithmetic surely reaches the tolerance `tol` for every history up to `history_limit`
-and every noise vector up to `longest_noise` ("floats certify `tol`"). A round with a larger history is not
-started. This reveals nothing new, because an observer knows the vectors. So a solve can fail only if its
-noise is longer than `longest_noise`.
+A failed solve would reveal facts about the rows, and no noise would hide them. The history of a round is a
+part of the problem that a site solves: the linear term that follows from all vectors sent and received so
+far. Floats certify a tolerance `tol` if a solve in floating-point arithmetic surely reaches `tol` for every
+history up to `history_limit` and every noise vector up to `longest_noise`. A real run begins only if floats
+certify its `tol`. A round with a larger history is not started. This reveals nothing new, because an observer
+knows the vectors. So a solve can fail only if the noise of its round is longer than `longest_noise`.
 
 `cover` sets output noise, grid, clip and tolerance from public settings alone.
 """
@@ -30,19 +30,20 @@ from ...rng import Streams
 from ..base import Network
 from .tables import Tables
 
-_WIDE = 1e4  # output noise / tol: a round's solver error then costs q / 5e7 (Renyi, order q) or 2e-4 (pure)
+# output noise / tol; with it, the solver's error in a round costs q / 5e7 (Renyi, order q) or 2e-4 (pure)
+_WIDE = 1e4
 _GRID = 2.0**-34  # this grid is so fine that rounding before the noise costs almost no privacy
 _LARGEST = 16  # `_reach` tries clips up to 2^16, or larger clips if the noise needs them
-_STEPS = 2.0**-50  # the smallest grid / clip, so that floats represent every grid value up to clip exactly
+_STEPS = 2.0**-50  # the smallest grid / clip: floats then represent all grid values up to clip exactly
 _TOLS = tuple(10.0**-k for k in range(9, 2, -1))
 _U = 2.0**-53
-_HISTORY = 4.0  # the largest history / (clip sqrt(d)): 1 for a round's messages, 3 for the dual variable lam
+_HISTORY = 4.0  # `history_limit` / (clip sqrt(d)): 1 for the messages of a round, 3 for the dual variable lam
 TAIL = 1e-18
 """A bound on the probability that a noise vector is longer than `longest_noise`."""
 
 
 def history_limit(clip: float, d: int) -> float:
-    """The largest allowed ||b|| / m: b is the linear term without noise, m the strong convexity."""
+    """The largest allowed ||b|| / m, where b is the linear term without noise, and m the strong convexity."""
     return _HISTORY * clip * math.sqrt(d)
 
 
@@ -124,10 +125,10 @@ def _up(value: float) -> str:
 def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[str, Any], float]:
     """(settings, tol): the settings that a real run needs and the method lacks, and the tolerance of the run.
 
-    A real run needs output noise, of the same kind as the method's noise: the solver stops within `tol` of
-    the minimiser, and only this noise hides the difference. It needs a grid for released values, because the
-    low bits of a float can reveal facts that the noise should hide. It needs a clip, and a `tol` that floats
-    certify for every message within the clip.
+    A real run needs output noise, of the same kind as the method's noise, because the solver stops within
+    `tol` of the minimiser, and only output noise hides the difference. A real run needs a grid for released
+    values, because the low bits of a float can reveal facts that the noise should hide. It also needs a clip,
+    and a `tol` that floats certify for every message within the clip.
     """
     if tol is not None:
         checks.positive("tol", tol)
@@ -144,11 +145,11 @@ def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[
 
 
 def check_samplers(tables: Tables) -> None:
-    """Raise if a noise is an object of a user's subclass, which could draw too little noise."""
+    """Raise if a noise is of a user's own subclass, whose code could draw too little noise."""
     for name, noise in (("noise", tables.noise), ("output_noise", tables.output_noise)):
         if noise is not None and type(noise) not in (NormNoise, GaussianNoise):
             raise ParameterError(
-                f"`{name}` must be NormNoise or GaussianNoise itself in a real run; "
+                f"`{name}` must be NormNoise or GaussianNoise, and not a subclass, in a real run; "
                 f"got {type(noise).__name__}."
             )
 

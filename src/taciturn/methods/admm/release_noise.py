@@ -1,9 +1,9 @@
 """The noise of one round: noise inside the problem that a site solves, and noise on the solved vector.
 
 A release is a vector that leaves its site, rounded to multiples of `grid`. A simulation adds noise in floats
-and then rounds. A real run, which has secret noise, rounds the solved vector f first, and then adds a whole
-number of grid steps, drawn exactly (if the run has a grid, a clip and noise on its solved vectors). It
-releases z = rint(f / grid) + noise in steps of the grid, so the privacy proof is about integers.
+and then rounds. A real run has secret noise. If it also has a grid, a clip and noise on its solved vectors,
+it first rounds the solved vector f, and then adds noise that is a whole number of grid steps, drawn exactly.
+So it releases z = rint(f / grid) + noise in steps of the grid, and the privacy proof is about integers.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class RoundNoise:
 
     @property
     def share(self) -> float:
-        """The share of `tol` for the solver. If `whole`, the rounding of the noise needs the other half."""
+        """The share of `tol` for the solver: half if `whole`, as rounding the noise needs the other half."""
         return 0.5 if self.whole else 1.0
 
     def inside(self) -> Array | None:
-        """The noise e inside the problem, (sites, repeats, d); None unless the method adds noise there."""
+        """The noise e inside the problem, (sites, repeats, d); None if the method adds no noise there."""
         tables = self.tables
         if not tables.inside:
             return None

@@ -28,7 +28,7 @@ _BY_SITE = ("eta", "theta", "scale", "output_scale")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tables:
-    """The schedules and noise scales. A table is (sites, rounds) for several sites, (rounds,) for one site.
+    """The schedules and noise scales, in arrays (sites, rounds) for several sites, or (rounds,) for one site.
 
     eta, theta : penalty and dual step.
     scale, output_scale : the scales of the noise and of the output noise; None if there is no such noise.
@@ -79,7 +79,7 @@ class Tables:
         return replace(self, penalties=self.penalties[i : i + 1], **self._rows(i))
 
     def alone(self) -> Tables:
-        """The tables of one site, (rounds,), in the form of a network of one site, (1, rounds)."""
+        """The tables of one site, reshaped from (rounds,) to (1, rounds), as for a network of one site."""
         return replace(self, **self._rows(None))
 
     def part(self, own: range) -> Tables:
@@ -96,7 +96,7 @@ class Tables:
         return None if table is None else np.ascontiguousarray(table[:, t - 1])
 
     def schedules(self) -> dict[str, Any]:
-        """The schedules of these tables, which must be of one site, as fields of `SiteFacts`."""
+        """The schedules as fields of `SiteFacts`. These tables must be those of one site."""
         given = zip(SCHEDULES, (self.theta, self.eta, self.scale, self.output_scale), strict=True)
         return {name: () if table is None else tuple(table.tolist()) for name, table in given}
 

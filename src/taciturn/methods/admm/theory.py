@@ -1,4 +1,4 @@
-"""What the paper proves about the convergence of a run: Theorem 1's hypotheses and Theorem 2's rate."""
+"""What the paper [ZKL18] proves about the convergence of a run: when it converges, and how fast."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Convergence:
 
 
 def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
-    """Which hypotheses of Theorem 1 hold for this run. Its proof also assumes that penalties are equal."""
+    """Which hypotheses of Theorem 1 hold for this run. The proof also needs equal penalties at all sites."""
     tables = method.tables(sites, rounds)
     return Convergence(tuple(check(tables) for check in _CHECKS))
 
@@ -90,8 +90,8 @@ def _bounded(tables: Tables) -> Hypothesis:
 def _equal_penalties(tables: Tables) -> Hypothesis:
     equal = bool((tables.eta == tables.eta[0]).all())
     unproven = (
-        "the paper's proof assumes that (W - theta I)(D - A) is positive semidefinite, which unequal "
-        "penalties can break; then no theorem proves convergence"
+        "the paper's proof assumes that (W - theta I)(D - A) is positive semidefinite; if "
+        "penalties are unequal, this may be false, and then no theorem proves convergence"
     )
     detail = "W(t) = eta(t) I, as the proof needs" if equal else unproven
     return Hypothesis("penalty equal at all sites", equal, detail)
@@ -101,7 +101,7 @@ def _fixed_dual_step(tables: Tables) -> Hypothesis:
     fixed = bool((tables.theta == tables.theta[0, 0]).all())
     detail = f"theta = {tables.theta[0, 0]:g} for all sites and rounds"
     if not fixed and (tables.theta == tables.theta[0]).all():
-        detail = "theta varies over rounds; the paper shows this by experiment only"
+        detail = "theta varies over rounds; for this case the paper shows convergence only by experiment"
     elif not fixed:
         detail = (
             "theta differs between sites: sum_i lam_i / theta_i stays 0, so the run ends at the minimiser of "
@@ -125,7 +125,7 @@ class Rate:
 
     delta: the largest delta that meets both conditions of the theorem, maximised over mu > 1. The paper's
         delta and mu are not privacy parameters.
-    closed_form: a lower bound on delta, computed without eigenvalue problems, maximised over mu.
+    closed_form: the lower bound on delta that follows from a closed formula, maximised over mu.
     as_printed: the paper's closed form. It adds the smallest NONZERO singular value of (W - theta I)(D - A),
         but that matrix maps the all-ones vector to zero. So if eta > theta, `as_printed` can exceed `delta`,
         and is then not a lower bound.
@@ -140,7 +140,11 @@ class Rate:
 
 
 def rate(problem: Problem, graph: Graph, method: HasTables, t: int) -> Rate:
-    """Theorem 2's delta(t). m_i = rho/N; M_i follows from the loss and the largest eigenvalue of the data."""
+    """Theorem 2's rate in round t.
+
+    m_i is the strong convexity of the objective of site i, from its regularizer alone (rho/N for L2). M_i is
+    the smoothness of the objective, from the loss and the largest eigenvalue of the site's data.
+    """
     if graph.n > _LARGEST:
         raise ParameterError(f"`graph` must have at most {_LARGEST} sites for Theorem 2; got {graph.n}.")
     tables = method.tables(graph.n, t)

@@ -1,4 +1,4 @@
-"""The paper's equations, on arrays (repeats, d) for one site or (sites, repeats, d) for several sites.
+"""The equations of [ZKL18], on arrays (repeats, d) for one site or (sites, repeats, d) for several sites.
 
 f is a site's vector, lam its dual variable, eta the penalty, theta the dual step and V the number of
 neighbours. `heard` is the sum of f_j(t) over the neighbours j. In the updates, every f is a RELEASED value,
@@ -64,8 +64,8 @@ def network_average(released: Array, weights: ArrayLike | None = None) -> Array:
     """sum_i w_i f_i / sum_i w_i: (..., sites, d) -> (..., d); equal weights by default.
 
     An average of released vectors costs no privacy (post-processing). An average that includes a vector that
-    was not released would reveal more. Without weights, the vectors are added in the order of the sites. No
-    matrix product is used, so that every machine gets the same bits.
+    was not released would reveal more. Without weights, the vectors are added in the order of the sites and
+    not by a matrix product, so that every machine gets the same bits.
     """
     if weights is None:
         return np.asarray(released.mean(axis=-2))

@@ -26,7 +26,8 @@ from ...privacy.accounting.sensitivity import CAP_LEAST, KAPPA
 from .moments import cleaned, noise_edge
 
 _FEW = 60.0  # if `Strength.rate` is at least this, a third release of moments is worth its cost
-_SHARE, _PER_RATE, _MOST = 0.02, 0.001, 0.06  # for two releases, `_PER_RATE` being per unit of `rate`
+# shares of mu^2 for two releases: _SHARE, and then _PER_RATE times `rate`, between _SHARE and _MOST
+_SHARE, _PER_RATE, _MOST = 0.02, 0.001, 0.06
 _MANY = (0.02, 0.03, 0.04)  # shares of mu^2 for three releases of moments
 _FLOOR = 1e-9  # a lower bound on the mean of the diagonal of M
 _FEW_COLUMNS, _MANY_COLUMNS = 4, 600
@@ -40,7 +41,7 @@ class Strength:
 
     units : n, the number of records or persons.
     mu : the mu of the whole run.
-    noises : the variance of the noise, divided by that which one trusted party with all rows would need:
+    noises : the variance of the noise / the variance that one trusted party with all rows would need. It is
         N / h if h of N sites are honest.
     """
 
@@ -49,7 +50,7 @@ class Strength:
     noises: float
 
     def rate(self, d: int) -> float:
-        """e = n mu sqrt(h / N) / d."""
+        """n mu sqrt(h / N) / d: the strength of the signal compared with the noise, for d columns."""
         return self.units * self.mu / (math.sqrt(self.noises) * d)
 
     def shares(self, d: int) -> tuple[float, ...]:

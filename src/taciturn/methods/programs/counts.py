@@ -70,7 +70,7 @@ class Counts(Joinable):
     def part(self, network: Network) -> ProgramPart:
         """The sum as one of several questions in a job.
 
-        A unit's vector of counts over k tables has norm sqrt k. Here it is divided by sqrt k.
+        A unit's vector of counts over k tables has norm sqrt k. Here the vector is divided by sqrt k.
         """
         units, scale = sum(network.samples), math.sqrt(len(self.lengths))
         plan = SumPlan(ALIGNED, sum(self.lengths), math.sqrt(2.0) / units, 0.0, 1.0, 1.0, whole=True)
@@ -137,7 +137,7 @@ class SiteCells(PrivateHalf):
     """The private half: the cells of one site's rows, (rows, tables). Cells are numbered across all tables.
 
     rows_of_person : for each row, the number of rows of the same person; None if every row is a unit.
-    steps : the weight of a unit in grid steps; None if a unit has weight 1, that is, 1 / grid steps.
+    steps : the weight of a unit in grid steps; None if a unit has weight 1 (1 / grid steps).
     """
 
     cells: Cells

@@ -35,7 +35,7 @@ from .moments import Full, Shape, Wide
 class DescentState:
     """The public state after t rounds; arrays (repeats, outputs, d), all computed from releases.
 
-    x : the last point.   y : the point of the next gradient.   f : the model if the run ended now.
+    x : the last point.   y : the point of the next gradient.   f : the result if the run ended now.
     sum_y, sum_g : the weighted sums of points and gradients so far; step k has weight k.
     shapes : for each repeat, the estimate of M from the first release.
     """
@@ -97,7 +97,7 @@ class Descent(PublicHalf):
         return None if state.t == 0 else state.y
 
     def result(self, state: DescentState) -> Array:
-        """The model if the run ended after this round, (repeats, outputs x d)."""
+        """The result if the run ended after this round: the models, (repeats, outputs x d)."""
         return state.f.reshape(len(state.f), -1)
 
     def private_half(self, rows: Any, units: int) -> PrivateHalf:

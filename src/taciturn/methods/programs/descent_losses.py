@@ -21,9 +21,10 @@ _EXP_MAX = 700.0
 class BoundedLogistic:
     """L(z) = exp(-z)/2 for z >= 0, (1 - z)/2 below; |L'| <= 1/2, L'' <= 1/2.
 
-    This loss replaces the logistic loss. Its largest slope is half as large, so that a record moves the sum
-    of slopes half as far. Its minimiser is the same model: if P(y = 1) = 1 / (1 + exp(-u)), the mean slope is
-    0 at f.x = u. Among all losses with this property and |slope| <= 1/2, this loss is the steepest.
+    This loss replaces the logistic loss. The largest slope is half that of the logistic loss, so a record
+    moves the sum of slopes half as far. Both losses have the same minimiser: if P(y = 1) = 1 / (1 + exp(-u)),
+    the mean slope is 0 at f.x = u. Among all losses with this property and |slope| <= 1/2, this loss is the
+    steepest.
 
     >>> BoundedLogistic().slope(np.array([-3.0, 0.0, 1.0])).round(3).tolist()
     [-0.5, -0.5, -0.184]

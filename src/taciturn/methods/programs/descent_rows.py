@@ -1,6 +1,8 @@
-"""The private half of masked descent: what a site's rows add to each sum, which is the site's share of it.
+"""The private half of masked descent: the code that computes a site's share of each sum from its rows.
 
-No other code of the descent sees rows. `descent.py` and `whitened.py` are the public halves.
+Masked descent is gradient descent on sums over all sites. The share of a site is what its rows add to a sum;
+masks hide the share. No other code of the descent sees rows. The public halves are `descent.py` and
+`whitened.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _CLOSE = 1e-12  # entries of a constant column may differ from its public value 
 
 
 class Share(ABC):
-    """The private half of one site: its share of every sum of the descent.
+    """The private half of one site, which computes the site's share of every sum of the descent.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ class SoftmaxShare(Share):
 
 
 class WhitenedShare:
-    """The private half of one site in whitened coordinates: its share of every sum.
+    """The private half of one site in whitened coordinates, in which rows vary equally in every direction.
 
     x~, omega, cap and q are defined in `coordinates.py`; y is a label, and psi a slope with psi ||x~|| <= q.
     """
@@ -175,7 +177,9 @@ def weighted_blocks(blocks: Iterable[Block], weights: Array) -> Iterator[tuple[B
 
 
 def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, constant: float | None) -> Array:
-    """The sums over rows of x x', as a triangle, or of x and x^2 without the constant column.
+    """The first release: the sum of x x' over rows x, as a triangle, or else the sums of x and of x^2.
+
+    The sums of x and of x^2 leave out the constant column.
 
     A row x is stored multiplied by its label or by -1. This does not change x x'. Before x is summed, this
     sign is removed; the constant column, which is positive in x, shows the sign. Without a constant column,
@@ -196,7 +200,7 @@ def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, con
 
 
 def triangle(gram: Array) -> Array:
-    """The upper triangle of a symmetric matrix, off-diagonal entries times sqrt 2 to keep the matrix norm."""
+    """The upper triangle of a symmetric matrix; a factor sqrt 2 off the diagonal keeps the matrix norm."""
     scaled = np.triu(gram, 1) * math.sqrt(2.0) + np.diag(np.diagonal(gram))
     return scaled[np.triu_indices(len(gram))]
 

@@ -1,6 +1,7 @@
 """MaskedDescent: gradient descent on noisy sums over all sites. Masks hide what each site adds to a sum.
 
-The descent is in `descent.py` or, in coordinates in which rows vary equally (whitened), in `whitened.py`.
+`descent.py` contains the descent in the rows' own coordinates. `whitened.py` contains the descent in whitened
+coordinates, in which rows vary equally in every direction.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class MaskedDescent:
     Parameters
     ----------
     epsilon, delta : the privacy cost of the whole run for one record, if `colluding` sites collude.
-    colluding : how many of the sites that do not hold the record may collude. None: all of them, so that
+    colluding : how many of the sites that do not hold the record may collude. None means all of them; then
         masks do not help.
     constant : the public value of the last column, if it is the same in every row (an intercept).
     full : release all second moments of the rows (True), or only means and squares (False). By default it is
@@ -240,8 +241,11 @@ def plan_sums(
     *,
     constant: bool = False,
 ) -> tuple[SumFacts, ...]:
-    """Each sum with its noise, which `fix` sets. The bounds on floating-point errors depend on the noise of
-    earlier moments. `constant` : whether the last column is known and not released."""
+    """Each sum with its noise, which `fix` sets.
+
+    The bounds on floating-point errors depend on the noise of earlier moments. `constant` : whether the last
+    column is known and not released.
+    """
     X = terms.data_norm
     largest = {
         MOMENTS: math.sqrt(2) * X**2,

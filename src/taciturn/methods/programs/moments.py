@@ -3,7 +3,7 @@
     Full    M = mean of x x', as eigenvectors and eigenvalues ("levels")     usual for up to 256 columns
     Wide    M = diag(variances) + mean mean', which needs memory O(d)        usual for more columns
 
-With several hundred columns, the noise hides all of M except its diagonal and the mean.
+With several hundred columns, the noise hides all of M except its diagonal and the mean of x.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...core.types import Array
 from ...kernels.algebra import eigenpairs, product, rebuild, total, transposed_product
 from ...kernels.arithmetic import dot
 
-LEAST = 0.1  # the lowest level / the mean level; lower levels would be noise; 0 to 0.25 work equally well
+LEAST = 0.1  # the lowest allowed level / the mean level, because noise hides lower ones; 0 to 0.25 work too
 _FIXED = 1e-3  # the level of a constant column (whose variance is 0) / the mean level
 
 
@@ -49,7 +49,7 @@ class Full:
         return self.levels
 
     def at(self, s: Array) -> Array:
-        """The coordinates of s in which signal and noise are compared."""
+        """s in the coordinates in which signal and noise are compared."""
         return product(self.vectors, s)
 
     def times(self, x: Array) -> Array:
@@ -120,9 +120,9 @@ def cleaned(
     """The levels of M, its eigenvectors as rows, and the mean of its diagonal, from a noisy upper triangle.
 
     The diagonal is shrunk towards its mean and subtracted. Of the rest, only eigenvalues beyond +-edge are
-    kept, where edge = sqrt(2 d) noise is the largest eigenvalue of pure noise. Noise turns a true eigenvalue
-    theta into theta + w^2 / theta, w = edge / 2; the function inverts this. The entries of the diagonal are
-    at least `least` times their mean, and this mean is at least `floor`.
+    kept, where edge = sqrt(2 d) noise is about the largest eigenvalue of pure noise. Noise turns a true
+    eigenvalue theta into theta + w^2 / theta, w = edge / 2; the function inverts this. The entries of the
+    diagonal are at least `least` times their mean, and this mean is at least `floor`.
     """
     M = symmetric(released)
     d = len(M)
@@ -141,7 +141,7 @@ def noise_edge(d: int, noise: float) -> float:
 
 
 def symmetric(released: Array) -> Array:
-    """The symmetric matrix whose upper triangle this is, row by row, off-diagonal entries times sqrt 2."""
+    """The symmetric matrix from its upper triangle, row by row, with off-diagonal entries times sqrt 2."""
     d = (math.isqrt(8 * len(released) + 1) - 1) // 2
     M = np.zeros((d, d))
     M[np.triu_indices(d)] = released

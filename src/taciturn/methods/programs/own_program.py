@@ -56,8 +56,9 @@ class ProgramFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """One sum: its name, its length, the bound on the norm of a unit's vector, its share of the budget.
+    """One sum of a program. `bound` : the clipping bound on the norm of a unit's vector.
 
+    share : the share of the budget mu^2 that this sum spends; only the ratios of the shares matter.
     aligned : whether the inner product of the vectors of any two units is at least 0, as with cells and outer
         products. Such a sum needs less noise.
     """
@@ -175,8 +176,8 @@ class ProgramHalf(PublicHalf):
             wide, work = measure(expression, self.columns, shapes)
             if wide > _WIDEST:
                 raise ParameterError(
-                    f"`expression` of step {step.name!r} must have at most {_WIDEST:,} numbers for a row in "
-                    f"each of its parts; one part has {wide:,}."
+                    f"`expression` of step {step.name!r} has a part with {wide:,} numbers for a row; "
+                    f"at most {_WIDEST:,} are allowed."
                 )
             if work > (most := max(_MOST_WORK / (self.units * len(self.plan)), 1000.0)):
                 raise ParameterError(
@@ -221,7 +222,10 @@ class ProgramHalf(PublicHalf):
 
 @dataclass(frozen=True, eq=False)
 class UnitRows:
-    """The rows of one site; if units are persons, each row's person, and 1/m (`share`) if this has m rows."""
+    """The rows X of one site. If units are persons, also the person and the weight (`share`) of each row.
+
+    The weight of a row is 1/m if its person has m rows at the site.
+    """
 
     X: Array
     person: NDArray[np.int64] | None = None
@@ -240,7 +244,7 @@ class UnitRows:
 
 @dataclass(frozen=True, eq=False)
 class UnitVectors(PrivateHalf):
-    """The private half: every unit's vector, clipped, divided by n and rounded, as whole numbers."""
+    """The private half: it clips every unit's vector, divides it by n and rounds it to whole grid steps."""
 
     rows: UnitRows
     units: int

@@ -24,20 +24,20 @@ from .descent_losses import TrainingLoss, bend
 from .moments import Shape
 
 FULL = 256  # the most columns for which all second moments are released
-ROUNDS, ROUNDS_WIDE = 41, 81  # usual rounds for up to FULL columns, and for more; 21 are 5 to 10% worse
+ROUNDS, ROUNDS_WIDE = 41, 81  # the usual rounds, for up to FULL columns and for more; 21 are 5 to 10% worse
 SHARE = 0.03  # share of mu^2 for the first release; 0.01 is worse for d = 300, 0.06 and 0.1 change nothing
 MOMENTUM = 0.7  # 0.4 to 0.7 work equally well, 0.7 is faster if the curvature decreases, 0.8 oscillates
-RIDGE = 0.3  # damping of the last step, which needs no release, divided by a round's damping; 0.1 to 1 work
-_STRETCH = 2.5  # times the computed time, because the mean point lags behind, and steps lag behind the flow
+RIDGE = 0.3  # damping of the last step (which needs no release) / damping of a round; 0.1 to 1 work
+_STRETCH = 2.5  # multiplies the computed time: the mean point lags behind, and steps lag behind the flow
 _CAP = 1.6  # noise alone may move a coordinate by at most _CAP times the scale tau of the signal
-HEAVY = 4.0  # degrees of freedom of Student's t, the prior of the coordinates: a few of them are far larger
+HEAVY = 4.0  # degrees of freedom of Student's t, the prior of the coordinates; it allows a few large ones
 _MIDDLE, _WIDTH = 0.15, 0.4  # mean and std of log tau: margins are of order 1, and so are the coordinates
 _RATIO = 1.1220184543019633  # 10^(1/20)
 _DROP = 0.9231163463866358  # exp(-0.4^2 / 2)
 
 
 def geometric(start: float, count: int, ratio: float = _RATIO) -> Array:
-    """start, start * ratio, ...: by multiplication, because power functions round differently."""
+    """start, start * ratio, ..., computed by multiplication, because power functions round differently."""
     values = [start]
     while len(values) < count:
         values.append(values[-1] * ratio)
@@ -74,7 +74,7 @@ def solution_scale(s: Array, H: Array, variance: float) -> float:
 
 @compiled
 def best_scale(s: Array, H: Array, variance: float, taus: Array, middle: float, width: float) -> int:
-    """Which of `taus` explains s best, where log tau follows N(middle, width^2)."""
+    """The index of the tau in `taus` that explains s best, if log tau follows N(middle, width^2)."""
     best, found = -math.inf, 0
     for k in range(len(taus)):
         apart = (log(taus[k]) - middle) / width

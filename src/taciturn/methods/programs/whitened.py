@@ -6,7 +6,8 @@ other sums are gradients at a sequence of points:
     gradient    g = -(1/n) sum y psi x~ / q at f = W u;  x~ = W'x, label y, slope psi with psi ||x~|| <= q
     means       u_ and g_, the means of all points and gradients so far; step t has weight t^2
     model       an estimate of the solution u* from s = H u_ - g_ = H u* + noise, where H is the mean of
-                psi' times the levels; each coordinate is shrunk towards 0 according to the known noise
+                psi' times the levels (the second moments along the coordinates); each coordinate of the
+                estimate is shrunk towards 0 according to the known noise
     next point  from u_ to the model, and half as far beyond the model
 
 Every site computes all of this on its own, to the same bits. No code in this file sees rows.
@@ -157,7 +158,7 @@ def mean_bend(at: Coordinates, u: Array) -> float:
 
 
 def estimate(s: Array, H: Array, variance: float) -> Array:
-    """An estimate of x from s = H x + noise: each x_j follows Student's t with the scale that fits s best."""
+    """An estimate of x from s = H x + noise, if each x_j follows Student's t; its scale is fitted to s."""
     middle = log(2.0 / math.sqrt(len(s)))
     tau = float(_TAUS[rule.best_scale(s, H, variance, _TAUS, middle, _WIDTH)])
     scale = np.full(len(s), tau * tau)

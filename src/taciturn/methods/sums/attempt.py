@@ -1,8 +1,8 @@
 """Masked sums between sites that join and leave: sums in which random masks hide what each site adds.
 
-An attempt is a part of a run with fixed members P. It begins after round `base` of the plan. Earlier attempts
-left the share `left` of mu^2, the squared privacy budget, which this attempt may spend. The standard
-deviation of its noise in round t is
+An attempt is a part of a run with fixed members P. It begins after round `base` of the plan. It may spend the
+share `left` of mu^2, the squared privacy budget, that earlier attempts have not spent. The standard deviation
+of its noise in round t is
 
     s_t = Delta_t / (mu sqrt(left w_t / sum_{k > base} w_k) sqrt(h)),      h = |P| - c
 
@@ -35,7 +35,7 @@ from .program import PrivateHalf, SumTables
 from .sums import MOST_STD, open_sum
 
 _ROUNDED = 1 + 1e-9  # noise and costs are rounded up by this factor
-# bounds on the norm of a true sum / (its sensitivity x units); 1 for other sums
+# for each kind of sum, a bound on (norm of the sum without noise) / (sensitivity x units); 1 for other kinds
 _FACTOR = {GRADIENT: 0.5, VECTORS: 0.5, MOMENTS: math.sqrt(0.5), COUNTS: math.sqrt(0.5)}
 _CHANCE = 7.0  # noise is longer than sqrt(length) + 7 standard deviations with probability below 2e-15
 
@@ -101,8 +101,9 @@ class SumsSite:
     def attempt(self, members: Sequence[int], base: int, left: float) -> SumsAttempt | None:
         """This site in an attempt with these members after round `base`; None if the attempt is impossible.
 
-        It is impossible if no round remains, if all members may collude, if the rest of the budget is so
-        small that floats cannot represent the noise, or if whitened moments would lack sites or budget.
+        It is impossible if no round remains, if all members may collude, or if the rest of the budget is so
+        small that floats cannot represent the noise. An attempt that begins a run in whitened coordinates
+        (`base` = 0) is also impossible if a site is missing, or if a part of the budget is spent.
         """
         chosen = tuple(members)
         honest = len(chosen) - self.colluding
@@ -133,7 +134,7 @@ class SumsSite:
         )
 
     def _units(self, entry: SumFacts) -> float:
-        """Delta in grid steps: how far one record or person moves the sum, with float errors and rounding."""
+        """Delta in grid steps: how far one record or person moves the sum, with all rounding errors."""
         again = self.places * (2 * entry.stray / entry.grid + math.sqrt(entry.length))
         return entry.reach + again
 

@@ -30,7 +30,8 @@ _DEEPEST, _MOST_PARTS = 100, 10_000
 def parts_of(expression: ex.Expression) -> list[ex.Expression]:
     """The expression and all its parts. Raises if there are too many, or if one is of a user's own class.
 
-    A user's class would be code that sees rows: it could keep state between rows, which clipping ignores.
+    A user's class would be code that sees rows. It could keep state between rows, and clipping cannot bound
+    the effect of that.
     """
     found, level = [], [expression]
     for _ in range(_DEEPEST):

@@ -35,7 +35,7 @@ class Expression(ABC):
     """A function of one row, whose value is a vector of `width` numbers."""
 
     def __post_init__(self) -> None:
-        """Check the fields: compiled loops would read past the end of a vector that is empty or too short."""
+        """Check the fields, because compiled loops would read past the end of a vector that is too short."""
         for name, value in vars(self).items():
             if not _FIELDS.get(name, lambda _: True)(value):
                 wrong = f"`{name}` in an expression must not be empty or of a wrong type"
@@ -140,7 +140,7 @@ class Parameter(Expression):
     def width(self, columns: int, shapes: Shapes) -> int:
         shape = _shape(shapes, self.name)
         if len(shape) != 1:
-            raise ParameterError(f"`{self.name}` must be a vector where a vector is used; got shape {shape}.")
+            raise ParameterError(f"`{self.name}` must be a vector in this expression; got shape {shape}.")
         return shape[0]
 
     def of(self, X: Array, values: Values) -> Array:
@@ -166,7 +166,7 @@ class Elementwise(Expression):
         if first != second and 1 not in (first, second):
             raise ParameterError(
                 f"`{self.name}` must join vectors of the same width, or a number and a vector; "
-                f"got {first} and {second}."
+                f"got the widths {first} and {second}."
             )
         return max(first, second)
 
@@ -266,7 +266,7 @@ class Located(Expression):
 
     def width(self, columns: int, shapes: Shapes) -> int:
         if (wide := self.part.width(columns, shapes)) != 1:
-            raise ParameterError(f"`{self.kind}` must get one number; got {wide}. Choose one column.")
+            raise ParameterError(f"`{self.kind}` must get one number per row; got {wide}. Choose one column.")
         return len(self.marks) - (self.kind == "cells")
 
     def of(self, X: Array, values: Values) -> Array:
@@ -289,7 +289,7 @@ class Joined(Expression):
 
 @dataclass(frozen=True)
 class Installed(Expression):
-    """The result of `Program.private`: Python code for one row that the owner of the rows installed."""
+    """The result of `Program.private`, Python code for one row. The owner of the rows installed it."""
 
     length: int
 
@@ -301,7 +301,7 @@ class Installed(Expression):
 
     def of(self, X: Array, values: Values) -> Array:
         raise ParameterError(
-            "`expressions.installed` must be the whole expression, and its program must have `private`."
+            "`expressions.installed` must be the whole expression, and the program must define `private`."
         )
 
 

@@ -2,8 +2,8 @@
 
     m_i = y_i + sum over partners j > i of u_ij - sum over partners j < i of u_ji          mod 2^64
 
-Here y_i is what site i adds to the sum, noise included. The mask u_ij is uniform in (Z mod 2^64)^d: of a pair
-of sites (partners), one adds the mask and the other subtracts it. The mask is the ChaCha20 keystream under a
+Here y_i is what site i adds to the sum, noise included. The mask u_ij is uniform in (Z mod 2^64)^d. Of the
+two partners i and j, one adds the mask and the other subtracts it. The mask is the ChaCha20 keystream under a
 key that HKDF derives from the pair's key, the id of the run, the round and the kind of sum (`part`). A run
 that is started again has a new id and new keys. After each round a hash of the pair's key replaces the key.
 The hash does not reveal the key, so an attacker who breaks into a site cannot unmask earlier rounds.
@@ -50,8 +50,8 @@ def expand_keystream(key: bytes, count: int) -> Message:
 
 
 def label_bytes(*label: str | bytes | int) -> bytes:
-    """The `info` input of HKDF-Expand. The length of each part precedes it, so different labels give
-    different bytes."""
+    """The `info` input of HKDF-Expand. The length of each part precedes the part, so different labels
+    give different bytes."""
     whole = [part.to_bytes(8, "big") if isinstance(part, int) else part for part in label]
     parts = [part.encode() if isinstance(part, str) else part for part in whole]
     return b"taciturn" + b"".join(len(part).to_bytes(4, "big") + part for part in parts) + b"\x01"
@@ -60,8 +60,8 @@ def label_bytes(*label: str | bytes | int) -> bytes:
 class PairKeys:
     """The keys that one site shares with its partners in round t.
 
-    A key gives one mask for each (round, part), which is used only once: two messages under the same mask
-    would reveal their difference.
+    A key gives one mask for each (round, part). No mask is used twice, because two messages under the same
+    mask would reveal their difference.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class PairKeys:
         return dict(self._keys)
 
     def mask(self, t: int, part: str, shape: tuple[int, ...]) -> Message:
-        """sum_{j>i} u_ij - sum_{j<i} u_ji mod 2^64 for a part of this round; raises at a second call."""
+        """sum_{j>i} u_ij - sum_{j<i} u_ji mod 2^64 for this part of the round; a second call raises."""
         if t != self.t:
             raise ParameterError(f"`t` must be {self.t}, the round of these keys; got {t}.")
         if part in self._used:

@@ -1,8 +1,8 @@
 """A node of masked sums: the part of a process that computes the messages and the result of some sites.
 
-In each round a program asks for one sum. The share of a site is what its rows add to the sum. Its message is
-the share plus noise plus masks, which cancel in the total. Every site receives the same total, so all sites
-have the same state and the same result, to the last bit. This file does no I/O.
+In each round a program asks for one sum. The share of a site is what its rows add to the sum. The site sends
+the share plus noise plus masks. The masks cancel in the total. Every site receives the same total, so all
+sites have the same state and the same result, to the last bit. This file does no I/O.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SumsNode:
         return self.tables.program.start(self.repeats)
 
     def message(self, state: Any) -> Message:
-        """The messages of the next round, (sites, repeats, length). The keys of their masks are deleted."""
+        """The messages of the next round, (sites, repeats, length). Deletes the keys of their masks."""
         facts, query = self.tables.sums[state.t], self.tables.program.query(state)
         shape = (self.repeats, facts.length)
         messages = np.empty((len(self.sites), *shape), dtype=np.uint64)

@@ -37,7 +37,7 @@ class PairGraph:
         sites = checks.whole("sites", self.sites, least=1)
         if not min(1, sites - 1) <= checks.whole("connectivity", self.connectivity) < sites:
             raise ParameterError(
-                f"`connectivity` must be from {min(1, sites - 1)} to {sites - 1} (the other sites); "
+                f"`connectivity` must be from {min(1, sites - 1)} to {sites - 1}, the number of other sites; "
                 f"got {self.connectivity}."
             )
 

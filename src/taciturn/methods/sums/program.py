@@ -58,7 +58,7 @@ class PrivateHalf(Protocol):
     """The private half computes one site's share of each sum. No other code of a program sees rows."""
 
     def integers(self, query: Any, facts: SumFacts) -> Integers:
-        """This site's share in grid steps, (repeats, length); (1, length) if all repeats ask the same."""
+        """This site's share in grid steps, (repeats, length); (1, length) if all repeats send one query."""
         ...
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
@@ -74,7 +74,7 @@ class PublicHalf(ABC):
 
     @property
     def loss(self) -> LossFacts:
-        """The bounds of the summed vectors for the accountant; by default, the vectors are clipped."""
+        """The bounds on the summed vectors, for the accountant; by default, the bounds of clipped vectors."""
         return LossFacts(PROGRAM, 1.0, 0.0)
 
     @property
@@ -113,8 +113,8 @@ class ProgramPart:
     """A program before its noise is set: its sums, and how its public half is made.
 
     plans : the sums of the program; their shares of the squared budget add up to 1.
-    half : half(sums, sites) returns the public half, from the facts of these sums, numbered 1, 2, ..., and
-        the number of sites.
+    half : a function; half(sums, sites) returns the public half. Here `sums` are the facts of the sums of
+        this program, numbered 1, 2, ..., and `sites` is the number of sites.
     """
 
     plans: tuple[SumPlan, ...]
@@ -125,7 +125,8 @@ class ProgramPart:
 class SumTables:
     """The numbers of a run, fixed before its start: the sums, their noise, and the pairs that share masks.
 
-    units : the number of records or persons at all sites.   largest : a bound on the rows at one site.
+    units : the number of records or persons at all sites.
+    largest : a bound on the number of rows at one site.
     data_norm : the bound on the norm of a row.
     """
 
@@ -152,9 +153,10 @@ class SumTables:
 
 
 def pair_graph(sites: int, colluding: int | None, connectivity: int | None = None) -> PairGraph:
-    """The pairs of sites that share masks, if up to `colluding` sites may collude; None: all sites but one.
+    """The pairs of sites that share masks, if up to `colluding` sites may collude.
 
-    connectivity : the least number of partners of a site, instead of the number for `colluding`.
+    colluding : None means all sites but one.
+    connectivity : the least number of partners of a site; by default it follows from `colluding`.
     """
     if connectivity is not None:
         return PairGraph(sites, connectivity)

@@ -1,4 +1,4 @@
-"""Several: programs one after the other in one run, within one (epsilon, delta) and on one certificate.
+"""Run several programs one after the other in one run, with one (epsilon, delta) and one certificate.
 
 A program asks for sums over all records (`program.py`). It has a share of the squared budget mu^2, and sees
 only the totals of its own sums. The vectors that a program sums have norm at most 1. Aligned vectors, which
@@ -44,7 +44,7 @@ class Joinable(ABC):
 
 @dataclass(frozen=True)
 class Several:
-    """The method: several programs within (epsilon, delta).
+    """The method that runs several programs, which together cost at most (epsilon, delta).
 
     shares : for each program, its part of mu^2; only the ratios of the shares matter.
     """
@@ -94,7 +94,7 @@ class SeveralQuery(NamedTuple):
 
 @dataclass(frozen=True)
 class SeveralHalf(PublicHalf):
-    """The public half: one program after the other. `ends` has the last round of each program."""
+    """The public half, which runs one program after the other. `ends` has the last round of each program."""
 
     programs: tuple[Any, ...]
     ends: tuple[int, ...]
@@ -141,7 +141,7 @@ class SeveralHalf(PublicHalf):
 
 @dataclass(frozen=True, eq=False)
 class SeveralRows(PrivateHalf):
-    """The private half: it passes a query to the private half of the program that asks."""
+    """The private half, which passes each query to the private half of the program that asks."""
 
     halves: tuple[PrivateHalf, ...]
 

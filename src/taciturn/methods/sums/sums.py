@@ -1,4 +1,4 @@
-"""A masked sum: each site rounds its vector to a public grid and adds noise and masks; the results are added.
+"""A masked sum: each site rounds its vector to a public grid, adds noise and masks, and sends the result.
 
     v_i = rint(h_i / g),   m_i = v_i + z_i + masks mod 2^64,   sum_i h_i ~ g * signed(sum_i m_i mod 2^64)
 
@@ -7,8 +7,8 @@ that hide a message. They cancel exactly in the sum, on all machines, because in
 
 The noise is discrete Gaussian on the integers: P(z) ~ exp(-z^2 / (2 s^2)). Real runs draw from this
 distribution exactly (`privacy/discrete.py`), with a fresh key each time. Simulations round a seeded Gaussian.
-For s >= 2^16 and |z| <= 10 s, the ratio of the two probabilities of z is within 1e-9 of 1. A simulation gives
-no privacy in any case.
+For s >= 2^16 and |z| <= 10 s, the ratio of the probabilities of z under the two distributions is within 1e-9
+of 1. A simulation gives no privacy in any case.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .masks import Message
 
 _ROOM = 2.0**62  # the largest sum over all sites that is allowed; 64-bit integers end at 2^63
 _TAIL = 40.0  # a discrete Gaussian exceeds this many standard deviations with probability below exp(-800)
-_FINE = 2.0**20  # sensitivity / (grid sqrt(length)): rounding then raises the cost by about one millionth
+_FINE = 2.0**20  # sensitivity / (grid sqrt(length)); rounding then raises the cost by about one millionth
 LEAST_STD = 2.0**16
 MOST_STD = 2.0**50
-"""The largest standard deviation: floats represent every integer up to 8 times as large."""
+"""The largest standard deviation. Floats represent all integers up to 8 times this number exactly."""
 
 Integers = NDArray[np.int64]
 
@@ -55,8 +55,8 @@ def check_room(largest: float, *, grid: float, sites: int, std: float) -> None:
     bound = largest / grid + 0.5 * sites + _TAIL * std * sites
     if not bound <= _ROOM:
         raise ParameterError(
-            f"`grid` = {grid:g} is too fine for a sum of {sites} sites in 64 bits: up to {bound:.3g} "
-            "steps, but only 2^62 are allowed. Use a coarser grid."
+            f"`grid` = {grid:g} is too fine for a sum of {sites} sites in 64 bits: the sum may reach "
+            f"{bound:.3g} steps of the grid, but at most 2^62 are allowed. Use a coarser grid."
         )
 
 
@@ -64,7 +64,7 @@ def to_integers(h: Array, grid: float) -> Integers:
     """v = rint(h / g). The grid is a power of two, so the division is exact."""
     steps = np.rint(h / grid)
     if not np.all(np.abs(steps) < _ROOM):
-        raise ParameterError(f"`grid` = {grid:g} is too fine: a value does not fit into 64 bits.")
+        raise ParameterError(f"`grid` = {grid:g} is too fine for 64 bits; use a coarser grid.")
     return steps.astype(np.int64)
 
 

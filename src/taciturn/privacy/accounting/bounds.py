@@ -4,14 +4,14 @@ For one site and one round, with C the weight of the loss, eta the penalty, thet
 number of samples and V its number of neighbours:
 
     k = C / (2 eta V B)                weight of one sample in the noise map
-    a = 1 + strong / (2 eta V)         least eigenvalue of H; strong = rho/N, 0 if anything is unregularised
+    a = 1 + strong / (2 eta V)         least eigenvalue of H; strong = rho/N, 0 if not all is regularised
     D = 2 k s1 X                       how far the noise moves when one sample is replaced, ||x|| <= X
     x = c1 k X^2 / a                   the bend: how much one sample can change the noise map's Jacobian
 
 with s1 = sup |L'| and c1 = sup L''. The noise map gives, for each released model f, the only noise that makes
-f the minimiser; H is minus its derivative. The bounds hold for one record replaced at one site, whatever was
-released before (proof: docs/privacy.md). Every result is rounded to the safe side, so that an upper bound is
-still an upper bound in floating-point arithmetic.
+f the minimiser; H is minus the derivative of the noise map. The bounds hold for one record replaced at one
+site, whatever was released before (proof: docs/privacy.md). Every result is rounded to the safe side, so that
+an upper bound is still an upper bound in floating-point arithmetic.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def bend(k: ArrayLike, a: ArrayLike, c1: ArrayLike, X: ArrayLike = 1.0) -> Array
 def paper_epsilon(
     C: ArrayLike, eta: ArrayLike, V: ArrayLike, B: ArrayLike, c1: ArrayLike, alpha: ArrayLike
 ) -> Array:
-    """C (1.4 c1 + alpha) / (eta V B), where `paper_condition` holds and theta <= eta [ZKL18, Thm 3]."""
+    """C (1.4 c1 + alpha) / (eta V B); valid if `paper_condition` holds and theta <= eta [ZKL18, Thm 3]."""
     return up(floats(C) * (1.4 * floats(c1) + floats(alpha)) / (floats(eta) * floats(V) * floats(B)))
 
 
@@ -110,7 +110,7 @@ def primal_sensitivity(
 
 
 def primal_pure(S: ArrayLike, alpha: ArrayLike) -> Array:
-    """alpha S: primal perturbation with norm noise. The site must continue from the released noisy value."""
+    """alpha S, for primal perturbation with norm noise. The site must continue from the released vector."""
     return up(floats(alpha) * floats(S))
 
 

@@ -34,8 +34,8 @@ from .rounding import down, floats, up
 ACCOUNTANTS = ("gaussian", "renyi", "pure")
 BUDGET_ORDERS: Array = np.asarray(ORDERS[::4])
 """The orders at which the Renyi cost of a run is stored: 10% apart in the range of usual budgets."""
-_RESERVE = 1e-3  # the reserved shares: of epsilon for discrete noise, and of delta for floats
-_RARE = 1e-9  # the share of delta reserved for noise that is longer than the slack allows
+_RESERVE = 1e-3  # this part of epsilon is reserved for discrete noise, and this part of delta for floats
+_RARE = 1e-9  # this part of delta is reserved for noise vectors longer than `discrete_slack` assumes
 _SAFE = 1 - 1e-9  # `left` is rounded down by this factor, so that a run that costs exactly `left` is admitted
 _LINEAR = 1e-3  # up to this epsilon, `pure_mu` is bounded by a line
 _PURE_FLOATS = 1e-9  # with delta = 0: the largest allowed sum of `RunCost.floats` over the runs
@@ -62,7 +62,7 @@ class RunCost:
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit (epsilon, delta) on all runs together, by one accountant, fixed before the second run."""
+    """The limit (epsilon, delta) on all runs together. The accountant is fixed before the second run."""
 
     accountant: str
     epsilon: float
@@ -135,7 +135,7 @@ class Limit:
         return self.epsilon - kept, delta
 
     def _room(self) -> Array:
-        """The largest Renyi cost within (epsilon, delta) at each order; negative if no cost is within it."""
+        """For each order, the largest Renyi cost within (epsilon, delta); negative if no cost is."""
         epsilon, delta = self._inner()
         q, r = BUDGET_ORDERS, BUDGET_ORDERS - 1
         first, second = np.log1p(-1 / q), -(np.log(delta) + np.log(q)) / r
@@ -154,7 +154,7 @@ class Limit:
 
 
 def composed_epsilon(costs: Sequence[RunCost], delta: float) -> float:
-    """epsilon of these runs together: the smallest of what the Gaussian, Renyi and pure accountants find.
+    """epsilon of these runs together: the smallest that the Gaussian, Renyi and pure accountants prove.
 
     This epsilon holds for runs that were fixed in advance. If the choice of a run depended on earlier
     results, only the epsilon of the whole budget holds.

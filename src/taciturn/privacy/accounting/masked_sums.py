@@ -2,13 +2,13 @@
 
 Site i sends v_i + z_i in whole grid units. Masks hide the message, so that an observer sees only the sum over
 the honest sites. z_i is discrete Gaussian noise of standard deviation s (the spread), equal at all sites. If
-c of the N sites collude, the noise of the N - c honest sites protects each of these sites. If replacing one
-record moves a site's vector by at most S, and the floating-point errors of the vectors before and after are
-at most gap each (in `SumFacts`: `sensitivity` S, `stray` gap, `std` s),
+c of the N sites collude, the noise of the N - c honest sites protects each honest site. If replacing one
+record moves a site's vector by at most S, and the floating-point errors of the vectors before and after the
+replacement are at most gap each (in `SumFacts`: `sensitivity` S, `stray` gap, `std` s), then
 
     mu = ((S + 2 gap) / grid + sqrt(d)) / (s sqrt(N - c))        sqrt(d): the rounding to whole units
 
-for noise that is a sum of *rounded normals*; `Slack` is the additional cost of discrete Gaussian noise.
+if the noise is a sum of *rounded normals*. `Slack` is the additional cost of discrete Gaussian noise.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ...core.types import Array
 from .gaussian import gaussian_epsilon
 from .rounding import floats, up
 
-_FAILURE = 1e-40  # probability, per release, that the noise is longer than the slack allows
+_FAILURE = 1e-40  # probability, per release, that the noise vector is longer than `discrete_slack` assumes
 _SMALLEST = 8.0  # grid units: below this, a sum of discrete Gaussians is not close to a discrete Gaussian
-_SHARE = 1e-9  # the share of delta that is reserved for noise that is longer than the slack allows
+_SHARE = 1e-9  # this part of delta is reserved for noise vectors longer than `discrete_slack` assumes
 MARGIN = 0.1  # by how much the `stretch` of a slack may raise epsilon
 CALM = 50.0  # up to this epsilon, e^epsilon times a probability of 1e-40 is negligible
 
@@ -42,7 +42,7 @@ class Slack(NamedTuple):
 def release_mu(
     S: ArrayLike, grid: ArrayLike, d: int, spread: ArrayLike, honest: ArrayLike = 1, gap: ArrayLike = 0.0
 ) -> Array:
-    """((S + 2 gap) / grid + sqrt(d)) / (spread sqrt(honest)): one release; `spread` in grid units."""
+    """mu of one release: ((S + 2 gap) / grid + sqrt(d)) / (spread sqrt(honest)); spread in grid units."""
     units = (floats(S) + 2 * floats(gap)) / floats(grid) + math.sqrt(checks.whole("d", d, least=1))
     return up(units / (floats(spread) * np.sqrt(floats(honest))))
 
@@ -79,7 +79,7 @@ def stretch(epsilon: ArrayLike) -> Array:
 
 
 def masked_epsilon(mu: ArrayLike, delta: float, slack: Slack) -> Array:
-    """epsilon at delta of discrete releases that together are mu-GDP up to `slack`; inf if it is too large.
+    """epsilon at delta of discrete releases that together are mu-GDP up to `slack`; inf if no bound is found.
 
     The bound chains three inequalities P(E) <= e^a P'(E) + ... (discrete to rounded normal noise, mu-GDP, and
     back): epsilon grows by the slack, and delta becomes e^slack (delta + e^epsilon failure).

@@ -1,11 +1,11 @@
 """An upper bound on ln E exp psi(R), R ~ Gamma(d, 1), which gives the Renyi cost of norm noise at order q.
 
 psi is defined at `_psi`; r = q - 1, and u = alpha D (see `bounds`).
-The values of R are divided into cells (intervals). exp psi is convex on either side of its peak at r u, so in
-a cell it lies below its chord. The mean of the chord needs only the mass and the mean of the cell, which
-incomplete gamma functions give. In the cell that contains the peak, the value at the peak is used; in the
-tail beyond the last cell, the value at the start of the tail. So the bound is above the true value by
-construction.
+The values of R are divided into cells (intervals). exp psi is convex on either side of its peak at r u, so it
+lies below its chord in each cell on one side of the peak. The mean of the chord follows from P(cell) and from
+the mean of R in the cell, which incomplete gamma functions give. In the cell that contains the peak, the
+value at the peak is used. In the tail beyond the last cell, the value at the start of the tail is used. So
+the bound is above the true value by construction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .rounding import floats, up
 
 _CELL = 0.12  # width of a cell, in standard deviations of ln R
 _LOW, _HIGH = 1e-30, 1e-22  # the probability mass below and above the main cells
-_SLACK = 1e-8  # share of a cell's mass added to both chord ends: far above the error of the gamma functions
+_SLACK = 1e-8  # this part of P(cell) is added to both weights of a chord: far above the error of gammainc
 _NEAR = 1e-4  # like _SLACK, for the narrow cells around the peak
 _TOWARDS = np.concatenate([[0.0], 2.0 ** np.arange(-7, 1)])  # where the cell above the peak is split
 _LARGE = 600.0  # larger exponents count as infinite
@@ -118,8 +118,8 @@ def _moments(q: Array, u: Array, v: Array, cells: _Cells) -> Array:
 
 
 def _summit(q: Array, u: Array, v: Array, cells: _Cells) -> Array:
-    """E[exp psi - 1] over the cells around the peak, which are split at r v and become smaller towards r v
-    from above."""
+    """E[exp psi - 1] over the cells around the peak. These cells are split at r v. Above r v, the cells are
+    smaller the nearer they are to r v."""
     lo, hi = (q - 1) * u, (q - 1) * v
     a = cells.nodes[np.searchsorted(cells.nodes, lo, side="right") - 1]
     b = cells.nodes[np.searchsorted(cells.nodes, hi, side="left")]
@@ -149,7 +149,8 @@ def _psi(R: Array, q: Array, u: Array) -> Array:
     """max over the angle of r ||S + q Delta|| + ||S|| - q ||S + r Delta||, ||S|| = R, ||Delta|| = u.
 
     The angle is the angle between S and Delta; q and u are columns, with one row for each bound.
-    2 R up to R = r u, then 2 r (q u - R) up to R = (r + 1/2) u, then R - sqrt(R^2 - q r u^2): one peak.
+    psi is 2 R up to R = r u, then 2 r (q u - R) up to R = (r + 1/2) u, then R - sqrt(R^2 - q r u^2). It has
+    one peak.
     """
     r = q - 1
     c = q * r * u**2

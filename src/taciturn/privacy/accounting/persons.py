@@ -1,9 +1,9 @@
 """The bounds for a person with several rows, which are weighted so that together they count as one row.
 
 Replacing all rows of a person moves every sum, minimiser and noise no further than replacing one row. Only
-the Jacobian of the noise map (see `bounds`) differs: if all rows of a person are replaced, its change is a
-matrix with several nonzero eigenvalues. Their sum is at most the one nonzero eigenvalue of the change that
-one row makes.
+the change of the Jacobian of the noise map (see `bounds`) differs. If one row is replaced, this change is a
+matrix with one nonzero eigenvalue. If all rows of a person are replaced, the matrix has several nonzero
+eigenvalues, and the sum of these eigenvalues is not larger.
 """
 
 from __future__ import annotations

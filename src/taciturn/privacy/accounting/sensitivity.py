@@ -1,4 +1,4 @@
-"""Sensitivity S of a masked sum to one replaced unit, and the float error gamma of a site's share.
+"""How far a masked sum can move if one unit is replaced (S), and the float error gamma of what a site adds.
 
 A unit is a record, or a person: the weights of a person's rows add up to at most 1. Counts are sums; every
 other sum is a mean over n units. Every row has ||x|| <= X. x~ = W'x is a whitened row (docs/privacy.md, 16).
@@ -30,7 +30,7 @@ KAPPA = (0.3, 1.2)
 effective dimension (`methods/programs/coordinates.py`)."""
 
 CAP_LEAST = 1.2
-"""The smallest cap of whitened moments, which is min(4 kappa, 2) K."""
+"""The smallest cap of whitened moments. The cap is min(4 kappa, 2) K."""
 
 _U = 2.0**-53
 _LARGEST_BLOCK, _SMALLEST_BLOCK = 2**14, 64  # bounds on the number of rows that are summed at a time
@@ -78,7 +78,7 @@ def margin_error(d: int, X: float) -> float:
 
 
 def slope_error(s1: float, c1: float, shift: float, margin: float, X: float, *, residual: bool) -> float:
-    """|computed - true slope|: 8 u |L'| + 2 u (|z| + shift) L'' for every loss, plus the margin's error."""
+    """A bound on |computed - true slope|: the margin's error plus 8 u |L'| + 2 u (|z| + shift) L''."""
     curved = c1 * X * REACH
     if residual:
         curved = 1.5 * _CURVED  # 50% more, because y - f.x is rounded too
@@ -97,10 +97,10 @@ def softmax_error(classes: int, margin: float, X: float, *, bounded: bool) -> fl
 
 
 def stretch(d: int, noises: Sequence[float]) -> float:
-    """The largest norm of the whitening matrix W after releases of moments with noise of these spreads.
+    """The largest norm of the whitening matrix W after releases of moments; `noises` are their noise stds.
 
-    The spreads are in units of the cap (the bound on a row's matrix). Each release divides the rows by
-    sqrt(level + nu), level >= 0 and nu = sqrt(2 d) noise cap / 2.
+    The standard deviations are in units of the cap (the bound on a row's matrix). Each release divides the
+    rows by sqrt(level + nu), level >= 0 and nu = sqrt(2 d) noise cap / 2.
     """
     result = 1.0
     for k, noise in enumerate(noises):
@@ -109,18 +109,18 @@ def stretch(d: int, noises: Sequence[float]) -> float:
 
 
 def whitened_moments_stray(rows: int, d: int, longest: float) -> float:
-    """gamma of whitened moments, ||W|| <= longest.
+    """gamma of whitened moments if ||W|| <= longest; r = ||x~||.
 
     The error of the computed x~ = W'x is at most e = gamma_d ||W||_F. This error moves omega x~ x~' / cap by
-    at most 2 omega r e / cap <= 2.4 e. It moves omega, which depends on r only if r >= 2 kappa >= 0.6, by at
-    most 2 e / 0.6.
+    at most 2 omega r e / cap <= 2.4 e. The error also moves omega by at most 2 e / 0.6, because omega depends
+    on r only if r >= 2 kappa >= 0.6.
     """
     wrong = _coordinate_error(d, longest)
     return (_summed(rows) + 6.0 * wrong + 4.0 * (d + 4) * _U) * _SAFE
 
 
 def clipped_gradient_stray(rows: int, d: int, longest: float) -> float:
-    """gamma of a clipped gradient, ||W|| <= longest, at a point of norm at most `REACH`.
+    """gamma of a clipped gradient at a point of norm at most `REACH`, if ||W|| <= longest; r = ||x~||.
 
     A slope psi changes by at most q / r per unit of its margin. Psi depends on r only if r >= q >= 0.3, and
     then changes by at most q / r per relative change of r. Neither change grows with ||W||. The error of the

@@ -2,10 +2,10 @@
 
 Each part of a round's cost at order q, times r = q - 1, is a function of one number (in the code: `u`, `y` or
 `pure`). If this number has few distinct values, each value is a node. If it has many, the nodes are 1.5%
-apart, or more if the values span many orders of magnitude. Between two nodes the chord is used, which lies
-above a convex function (at 1.5%, by at most 6e-5, relative). The function of `pure` is not quite convex, so
-`renyi_norm_total` raises its chord. A site's total is then a row of weights times a table (nodes, orders), so
-no array (sites, rounds, orders) is needed.
+apart, or more if the values span many orders of magnitude. Between two nodes the chord replaces the function;
+a convex function lies below its chord, with 1.5% by at most 6e-5 (relative). The function of `pure` is not
+quite convex, so `renyi_norm_total` raises its chord. The total of a site is a row of weights times a table of
+shape (nodes, orders), so no array of shape (sites, rounds, orders) is needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IntArray = NDArray[np.intp]
 
 
 def renyi_gaussian_total(orders: ArrayLike, D: ArrayLike, sigma: ArrayLike, x: ArrayLike) -> Array:
-    """Sum over the rounds of q D^2 / (2 sigma^2) + J(q): (..., rounds) -> (..., orders)."""
+    """Sum over rounds of q D^2 / (2 sigma^2) + J(q) (`jacobian_renyi`): (..., rounds) -> (..., orders)."""
     q = floats(orders)
     D, sigma, y = np.broadcast_arrays(np.atleast_1d(floats(D)), floats(sigma), curl(x))
     shift = up(np.sum((D / sigma) ** 2, axis=-1) / 2)[..., None] * q
@@ -48,9 +48,9 @@ def renyi_norm_total(
 ) -> Array:
     """Sum over the rounds of ln E exp psi(R) / r + J(q), R ~ Gamma(d, 1/alpha), capped by the pure bound.
 
-    (..., rounds) -> (..., orders). psi is defined in `moment.py`; `pure` is the pure epsilon of each release.
-    In every round the Renyi bound is used below the order where the two bounds cross, and the pure bound
-    above that order.
+    The arguments have shape (..., rounds), and the result has shape (..., orders). psi is defined in
+    `moment.py`, and J(q) in `jacobian_renyi`; `pure` is the pure epsilon of each release. In every round the
+    Renyi bound is used below the order where the two bounds cross, and the pure bound above that order.
     """
     q, r = floats(orders), excess(orders)
     d = checks.whole("d", d, least=1)
@@ -72,7 +72,7 @@ def renyi_norm_total(
 
 
 def _table(values: Array) -> Array:
-    """(..., rounds) as (sites, rounds)."""
+    """An array of shape (..., rounds), reshaped to (sites, rounds)."""
     return values.reshape(int(np.prod(values.shape[:-1])), values.shape[-1])
 
 
@@ -89,7 +89,7 @@ def _crossings(
 
 
 class _Axis:
-    """Values (sites, rounds) spread over nodes: value = (1 - share) nodes[left] + share nodes[right]."""
+    """Values (sites, rounds) as means of two nodes: value = (1 - share) nodes[left] + share nodes[right]."""
 
     def __init__(self, values: Array) -> None:
         distinct, inverse = np.unique(values, return_inverse=True)
@@ -132,7 +132,7 @@ class _Axis:
         return np.where(result >= _INFINITE / 1e30, np.inf, up(result))
 
     def _sums(self, part: slice, table: Array, stop: IntArray) -> Array:
-        """The sums, from the last order to the first: weights are added at `stop`, and never subtracted."""
+        """The sums, from the last order to the first, so that weights are added but never subtracted."""
         left, right, share = self.left[part], self.right[part], self.share[part].ravel()
         n, sites = len(self.nodes), len(left)
         row = np.arange(sites)[:, None] * n

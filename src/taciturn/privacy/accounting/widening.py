@@ -11,9 +11,9 @@ the curvature of the loss are related. With the slope p in units of s1 and the c
 
 V = (V+ + V-) / 2. V+ and V- are the least numbers with E(pZ - p' - t)+ <= E(VZ - t)+ for all t >= 0, Z
 normal, and every p(z) that falls or rises, respectively, by no more than w times the curvature. widening.json
-contains upper bounds on V at some w, the nodes; tools/prove_widening.py proves them. Bounds between nodes use
-that V grows with w, and that V/w falls because more noise never costs more. Theorem and proof:
-docs/privacy.md, section 15.
+contains upper bounds on V at some values of w, the nodes; tools/prove_widening.py proves these bounds. The
+bounds between nodes use two facts: V grows with w, and V/w falls, because more noise never costs more. The
+theorem and its proof are in docs/privacy.md, section 15.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FILE = resources.files(__package__).joinpath("widening.json")
 NODES: dict[str, Nodes] = {
     shape: tuple((w, V) for w, V in nodes) for shape, nodes in json.loads(_FILE.read_text("utf-8")).items()
 }
-"""The pairs (w, V(w)) of each shape of loss."""
+"""For each shape, which is a row of the table above: pairs of a node w and the bound on V at this node."""
 
 
 def widening(shape: str, w: ArrayLike) -> Array:
@@ -52,8 +52,8 @@ def widening(shape: str, w: ArrayLike) -> Array:
 
 @cache
 def _lines(shape: str) -> tuple[Array, Array, Array]:
-    """Three arrays: w at the nodes; and, for a point with k nodes below it, k = 0, 1, ..., V at the next node
-    above the point, and the least V/w at the k nodes below it."""
+    """Three arrays. The first contains w at the nodes. For a point with k = 0, 1, ... nodes below it, entry k
+    of the second is V at the next node above, and entry k of the third is the least V/w at a node below."""
     w, V = np.array(NODES[shape]).T.copy()
     return w, np.append(V, np.inf), np.append(np.inf, np.minimum.accumulate(V / w))
 

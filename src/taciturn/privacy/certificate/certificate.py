@@ -23,7 +23,7 @@ from .summary import cost_line, epsilon_scale
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Claims):
-    """The worst site's (epsilon, delta), and all facts from which epsilon is computed.
+    """The (epsilon, delta) of the least protected site, and all facts from which epsilon is computed.
 
     epsilon, delta : replacing any one record, at any one site, changes the probability of any outcome by at
         most the factor exp(epsilon), except with probability delta. For masked sums, epsilon holds if at most
@@ -34,12 +34,13 @@ class Certificate(Claims):
         depend on the messages.
     released : the digest of the model, vectors, counts or totals that this certificate is about; None for a
         plan, or if only a ledger was certified.
-    mu : for masked sums, the run is mu-GDP against `run.colluding` colluding sites, up to the slack of
-        discrete noise, which `epsilon` includes; None for other runs.
+    mu : for masked sums, the run is mu-GDP (Gaussian differential privacy) if `run.colluding` sites collude.
+        `epsilon` also includes the small additional cost of discrete noise. None for other runs.
     pure_epsilon : epsilon at delta = 0; inf for Gaussian noise.
     paper_epsilon : the bound of [ZKL18, Thm 3]; inf if the theorem does not cover the run.
     worst_site : the site with the largest epsilon.
-    accountant : the bound that gave epsilon at the worst site: the smallest of "gaussian", "renyi", "pure".
+    accountant : the bound that gave epsilon at the worst site: "gaussian", "renyi" or "pure", whichever is
+        smallest.
     stated : the JSON values that the certificate was read from; None if it was not read.
 
     `run.certificate(delta)`, `fitted.certificate_` and `taciturn.plan(...).certificate` are certificates.

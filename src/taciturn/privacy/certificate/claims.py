@@ -43,7 +43,7 @@ not identify what was released."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Claims:
-    """The worst site's (epsilon, delta), and all facts from which epsilon is computed (see `Certificate`).
+    """The (epsilon, delta) of the least protected site, and all facts that give it (see `Certificate`).
 
     against : for masked sums, epsilon for each number c = 0 .. N-1 of colluding sites; otherwise empty.
     """
@@ -126,7 +126,7 @@ class Claims:
 
     @property
     def mu(self) -> float | None:
-        """mu of masked sums against `run.colluding` colluding sites; None for other runs."""
+        """mu of masked sums if `run.colluding` sites collude; None for other runs."""
         found = [cost.mu for cost in self.costs if cost.mu is not None]
         return max(found) if found else None
 
@@ -172,7 +172,7 @@ def epsilon_curve(claims: Claims, row: int | None = None) -> Array:
         rounds = claims.releases[row].t.tolist()
         return masked_curve(run, rounds, claims.delta, run.honest(run.colluding))
     table, limit = site_releases(claims, row), claims.budgets[row]
-    if limit is not None and limit.order is not None:  # charges may depend on releases: one fixed order
+    if limit is not None and limit.order is not None:  # charges may depend on releases, so one fixed order
         orders, delta = np.array([limit.order]), limit.delta
     else:
         orders, delta = bounds.ORDERS, claims.delta

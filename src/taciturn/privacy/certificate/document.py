@@ -262,7 +262,7 @@ def compare(stated: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
 
 
 def notes(stated: Mapping[str, Any]) -> list[str]:
-    """Notes on the check: texts that were not compared, and entries that this older format lacks."""
+    """Notes on the check: texts that were not compared, and entries that an older format does not have."""
     version, found = stated["run"].get("versions", {}).get("taciturn", "unknown"), []
     if version != versions()["taciturn"]:
         found.append(

@@ -45,7 +45,7 @@ def home(run: RunFacts) -> str:
 
 
 def holds_while(colluding: int | None, everybody: float) -> str:
-    """Words to follow a site's epsilon: how many other sites may collude, and the epsilon if all collude."""
+    """Words that follow a site's epsilon: how many other sites may collude, and the epsilon if all do."""
     if colluding is None:
         return ""
     limit, worst = f"{'at most ' if colluding else ''}{_who(colluding)}", format_cost(everybody)

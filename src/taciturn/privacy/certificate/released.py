@@ -68,7 +68,7 @@ class Released:
 
 
 def check_fits(run: RunFacts, rounds: int, released: Released | None) -> None:
-    """Raise if a run with these facts, after this many rounds, cannot release this kind and shape."""
+    """Raise if a run with these facts cannot release this kind and shape of result after this many rounds."""
     if released is None:
         return
     d, rows = run.dimension // run.loss.classes, run.outputs * run.loss.classes
@@ -83,5 +83,6 @@ def check_fits(run: RunFacts, rounds: int, released: Released | None) -> None:
     inside = inside and (released.kind == "totals") == run.loss.programmed
     if not inside or rounds <= run.moments or run.planned:  # the moments alone do not give a model
         raise CertificateError(
-            f"`released` states {released.kind} of shape {released.shape}, which does not fit the facts."
+            f"`released` states {released.kind!r} of shape {released.shape}; a release of this kind and "
+            "shape does not fit the facts of the run."
         )

@@ -1,7 +1,7 @@
 """The cost of every site, for its charged rounds or for all rounds that were planned.
 
 A charge records one release of one site in one round. The functions `check_...` raise an error if a
-certificate contradicts its own facts or states what no ledger allows.
+certificate contradicts its own facts, or contains charges that no ledger allows.
 """
 
 from __future__ import annotations
@@ -269,4 +269,6 @@ def check_head(head: Head | None, releases: Sequence[Columns]) -> None:
     """Raise unless the head of the ledger counts one row of facts and one row for each charge."""
     rows = 1 + sum(columns.t.size for columns in releases)
     if head is not None and head.rows != rows:
-        raise CertificateError(f"`ledger_head` states {head.rows} rows; the facts and charges make {rows}.")
+        raise CertificateError(
+            f"`ledger_head` states {head.rows} rows, but one row of facts and one row per charge make {rows}."
+        )

@@ -22,10 +22,10 @@ ORIGIN = "_budget_origin"
 Origin = tuple[str, str]
 """Where an estimator was pickled: the budget's file and the name of the budget's `with` block. Both are empty
 outside of all blocks. A name without a file means that the call may be late: the block of this name had ended
-when the estimator was pickled, and the call may have begun inside it."""
+when the estimator was pickled, and the call may have begun inside this block."""
 OUTSIDE: Origin = ("", "")
 _settled: ContextVar[list[Budget | None] | None] = ContextVar("settled", default=None)
-"""The budget of the call that runs, as the only entry of a list. The list is empty after the call."""
+"""The budget of the running call, as the only entry of a list. After the call, the list is empty."""
 
 
 def note_origin(model: object) -> Origin:
@@ -78,7 +78,7 @@ def _is_settled() -> bool:
 
 @contextmanager
 def charge_run(what: str, plan: Callable[[float], Planned]) -> Iterator[None]:
-    """Reserve a real run in the active budget, if there is one; `plan(delta)` is the run's certificate."""
+    """Reserve a real run in the active budget, if there is one; `plan(delta)` makes the run's certificate."""
     budget = active_budget()
     if budget is None:
         yield
@@ -90,8 +90,8 @@ def charge_run(what: str, plan: Callable[[float], Planned]) -> Iterator[None]:
 
 
 def _find(origin: Origin | None) -> Budget | None:
-    """The budget of the block that is open in this process. If there is none: the budget of `origin`, else of
-    an ancestor process, else of the block in which this process was started."""
+    """The budget of the block that is open in this process. If no block is open here: the budget of `origin`,
+    else of an ancestor process, else of the block in which this process was started."""
     own, entered = blocks.open_here[-1] if blocks.open_here else None, blocks.entered.get()
     if entered is not None and entered != own:
         raise LedgerError(

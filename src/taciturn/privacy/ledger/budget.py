@@ -1,4 +1,4 @@
-"""Budget: one (epsilon, delta) for all runs on the same records, in one or several processes."""
+"""Budget: one limit (epsilon, delta) for all runs on the same records, in one or several processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .pricing import Planned, check_proof, run_cost
 DELTA = 1e-5
 _lock = threading.Lock()
 open_here: list[Budget] = []
-"""The budget with an open `with` block in this process, in any thread: at most one entry."""
+"""The budget whose `with` block is open in this process, in any thread. The list has at most one entry."""
 opened_here: set[str] = set()
 """The names of all blocks that this process ever opened."""
 entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
@@ -36,7 +36,7 @@ entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
 
 
 class Budget:
-    """One (epsilon, delta) for all differentially private runs on the same records.
+    """One limit (epsilon, delta) for all differentially private runs on the same records.
 
     Inside a `with` block every fit, `train`, `train_job`, `run_program` and `private_...` function of this
     process and of its workers is charged to the file. The whole run is charged before any noise is drawn. A
@@ -54,8 +54,8 @@ class Budget:
     unit : "record" or "person". With "person", the budget refuses runs that only protect single records.
     accountant : "gaussian" (sum of mu^2), "renyi" (sum of Renyi costs at one order, which epsilon and delta
         determine; for budgets in which some runs have norm noise) or "pure" (for delta = 0). With None, the
-        first run chooses "gaussian" or "renyi" for all runs: the one by which it uses the smaller share of
-        the budget.
+        first run decides whether "gaussian" or "renyi" is used for all runs: the accountant by which this
+        run uses the smaller part of the budget.
     large_delta : True allows a delta above 1 / (number of records or persons of a run).
     at_least : a `head` that was noted earlier. Raises `LedgerError` if the file does not contain this head,
         for example because the file was restored from a backup.
@@ -192,7 +192,7 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """The epsilon of all runs together at the budget's delta, if all runs had been fixed in advance.
+        """The epsilon of all runs together at the budget's delta. It holds if all runs were fixed in advance.
 
         If the choice of a run depended on the results of earlier runs, only `epsilon`, the whole budget, is
         guaranteed.
@@ -287,7 +287,7 @@ os.register_at_fork(after_in_child=_leave_after_fork)
 
 
 def describe_run(run: BudgetRun) -> str:
-    """One line: the run's own cost, the assumed number of colluding sites, its marks, and any early end."""
+    """One line: the run's own cost, the assumed colluding sites, the marks, and whether the run has ended."""
     end = "" if run.finished else "; not finished, but charged"
     marks = "".join(f"; {mark}" for mark in run.marks)
     return f"epsilon = {format_cost(run.cost.alone)} by itself, {run.against}{marks}{end}"
@@ -317,7 +317,7 @@ def _any_limit(found: Contents) -> Limit:
 
 
 def _admit(found: Contents, run: BudgetRun) -> Limit:
-    """The limit, with its accountant, that admits a run. Raises `BudgetExceeded` if the limit is too low."""
+    """The limit of the budget, which admits the run. Raises `BudgetExceeded` if it does not admit the run."""
     limit = _any_limit(found)
     if found.terms.accountant is None:  # the first run decides
         both = [Limit(name, found.terms.epsilon, found.terms.delta) for name in ("gaussian", "renyi")]

@@ -1,4 +1,4 @@
-"""The budget file: SQLite, with rows that form a hash chain. Each change is one transaction, synced to disk.
+"""The budget file: an SQLite file whose rows form a hash chain. Each change is a transaction, synced to disk.
 
 Row 0 contains the terms of the budget. Each run adds one row when it is reserved, before any noise is drawn,
 and another row when it has ended. A reservation is never undone: if a process dies during a run, the whole
@@ -30,7 +30,7 @@ _PATIENCE = 60.0  # seconds to wait while another process has the file locked
 
 @dataclass(frozen=True)
 class BudgetTerms:
-    """The terms of a budget; `accountant` may be None until the first run decides which one is used."""
+    """The terms of a budget. `accountant` may be None until the first run chooses an accountant."""
 
     epsilon: float
     delta: float
@@ -46,7 +46,7 @@ class BudgetRun:
     run : the id of the run in the file, which reveals nothing about the run.
     what : what was run, e.g. "PrivateLogisticRegression".
     time : when the run was reserved, UTC.
-    against : the condition of the run's epsilon, in words: how many sites may collude.
+    against : the condition under which the run's epsilon holds, in words: how many sites may collude.
     cost : the cost of the run by every accountant; `cost.alone` is the epsilon of this run by itself, at the
         budget's delta.
     marks : the warnings of the run's certificate, such as assumptions that were not checked.
@@ -89,19 +89,19 @@ def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connectio
             yield db
     except LedgerError as error:
         if getattr(error.__cause__, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
-            raise LedgerError(f"{path} is not a budget file. Give a file that `Budget` created.") from error
+            raise LedgerError(f"{path} is not a budget file. Use a file that `Budget` created.") from error
         raise
 
 
 def make(path: Path, terms: BudgetTerms) -> None:
-    """Create a file with an empty budget atomically. If several processes do so, the first file is kept."""
+    """Create a file with an empty budget atomically. If several processes do this, the first file is kept."""
     make_rows(path, lambda db: begin(db, terms))
 
 
 def make_rows(path: Path, first: Callable[[sqlite3.Connection], None]) -> None:
-    """Create a file with its first rows atomically: a process that dies meanwhile leaves no file.
+    """Create a file with its first rows atomically: a process that dies during the creation leaves no file.
 
-    On a file system without hard links this is impossible: there the file is created and then filled.
+    On a file system without hard links, the creation is not atomic: the file is created and then filled.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:

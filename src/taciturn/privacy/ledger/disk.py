@@ -1,10 +1,11 @@
-"""A ledger on disk for real runs: an SQLite file with synced commits, and with rows that form a hash chain.
+"""A ledger on disk for real runs: an SQLite file with synced commits, whose rows form a hash chain.
 
 Row 0 contains the facts, and each further row contains one charge. Opening a ledger verifies the chain, which
-detects changed, inserted, deleted and reordered rows. The head that is stored in the file detects that the
-last rows are missing. The file alone cannot show that it was restored from a backup, or that rows and head
-were rewritten together. So store `ledger.head` outside the file (a certificate states this head too), and
-pass it as `at_least` when you open the ledger.
+detects changed, inserted, deleted and reordered rows. The file also contains the head of the chain: the
+number of rows and the hash of the last row. The head reveals whether the last rows are missing. The file
+alone cannot show that it was restored from a backup, or that rows and head were rewritten together. So store
+`ledger.head` outside the file (a certificate states this head too), and pass it as `at_least` when you open
+the ledger.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from . import chain
 from .chain import Head, ledger_errors
 from .memory import Book, Ledger, MemoryLedger, SiteBudgets, check_charge, checked_budgets, checked_sites
 
-_FULL = 2  # the value of PRAGMA synchronous from which on a commit survives a power cut
+_FULL = 2  # with this value of PRAGMA synchronous, or a larger one, a commit survives a power cut
 
 
 class SqliteLedger(Book):
@@ -78,9 +79,9 @@ class SqliteLedger(Book):
     # -- charging -------------------------------------------------------------------------------
 
     def _store(self, charges: Sequence[Charge]) -> None:
-        """Write the charges to the disk; inside a `transaction` they are there when the transaction ends."""
+        """Write the charges to the disk; inside a `transaction`, they are on disk at its end."""
         with nullcontext(self._connection()) if self._within else self.transaction() as db:
-            admitted = [self._admit(charge) for charge in charges]  # nothing is written if one is refused
+            admitted = [self._admit(charge) for charge in charges]  # if one is refused, nothing is written
             for charge, spent in zip(charges, admitted, strict=True):
                 body = charge._asdict()
                 if not charge.aborted:  # the row has this entry only if the solver failed
@@ -134,9 +135,7 @@ class SqliteLedger(Book):
         with chain.transaction(db, "BEGIN" if self._readonly else "BEGIN IMMEDIATE"):
             if not chain.exists(db):
                 if given is None or self._readonly:
-                    raise LedgerError(
-                        "there is no ledger here yet; open it with `run` and `sites` to create one."
-                    )
+                    raise LedgerError("there is no ledger here yet; to create one, give `run` and `sites`.")
                 chain.create(db)
                 chain.append(db, chain.EMPTY, given)
             bodies, self._head = chain.verify_rows(db, at_least)
@@ -239,7 +238,7 @@ def open_ledger(
     """
     if isinstance(target, Ledger):
         if budget is not None:
-            raise ParameterError("`budget` must be left out with an open `ledger`, which has its own.")
+            raise ParameterError("`budget` must be left out: the open `ledger` already states its budgets.")
         apart = ("versions", "marks", "name")
         check_agreement(plain_facts(run, sites), plain_facts(target.run, target.sites), apart=apart)
         yield target

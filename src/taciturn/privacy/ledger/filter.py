@@ -70,7 +70,7 @@ class RenyiFilter:
         self.spent: Any = Spent(np.zeros(len(self._orders)), 0.0, 0.0)
 
     def after(self, charge: Charge) -> Spent:
-        """The cost after a charge; `BudgetExceeded` if it exceeds the budget."""
+        """The cost after a charge. Raises `BudgetExceeded` if this cost exceeds the budget."""
         spent = self.plus(charge)
         fixed = self._budget.order is None
         if fixed and spent.square <= self._square * (1 + _SLACK):
@@ -94,7 +94,7 @@ class MaskedFilter:
     """The cost of one site's masked sums if `run.colluding` sites collude, and the site's budget.
 
     Every round is charged at most once. So if the budget is enough for all rounds of the run together, it is
-    enough for any charges, and the filter compares no charge with the budget. `spent` lists the rounds.
+    enough for any charges, and the filter compares no charge with the budget. `spent` lists charged rounds.
     """
 
     spent: Any = ()
@@ -104,14 +104,14 @@ class MaskedFilter:
         self._honest = run.honest(run.colluding)
 
     def after(self, charge: Charge) -> tuple[int, ...]:
-        """The rounds after a charge; `BudgetExceeded` if their cost exceeds the budget."""
+        """The charged rounds after a charge. Raises `BudgetExceeded` if their cost exceeds the budget."""
         spent = self.plus(charge)
         if not self._pays_for_all:
             _admit(self._site, self._budget, charge, self._cost(sorted(spent)))
         return spent
 
     def plus(self, charge: Charge) -> tuple[int, ...]:
-        """The rounds after a charge. Their cost is not compared with the budget."""
+        """The charged rounds after a charge. Their cost is not compared with the budget."""
         return *self.spent, charge.t
 
     @cached_property
@@ -142,7 +142,7 @@ def filters(
 def _admit(site: SiteFacts, budget: SiteBudget, charge: Charge, epsilon: float) -> None:
     if epsilon > budget.epsilon * (1 + _SLACK):
         raise BudgetExceeded(
-            f"round {charge.t} would take {site.name} to epsilon = {format_cost(epsilon)}, past its "
+            f"round {charge.t} would raise the epsilon of {site.name} to {format_cost(epsilon)}, above its "
             f"budget of {format_given(budget.epsilon)} at delta = {format_delta(budget.delta)}. This round "
             "was not released."
         )

@@ -1,11 +1,12 @@
-"""Find the workers of this process that may run calls from a budget's `with` block after its end.
+"""Find late workers: those that may still run calls from a budget's `with` block after the end of the block.
 
 A thread or an asyncio task that was alive when the block ended may still run a call that was submitted inside
 the block, and nothing records when a call was submitted. So this thread or task counts as late. Threads,
-tasks and processes that a late worker starts are late too. So are workers that join the pool of a late worker
-afterwards, because they read the queue of this pool. The code that ended the block is not late if it runs in
-the main thread or in a task. The same holds for code in a copy of its context, if the copy was made after the
-end of the block. Any other thread that ended the block is late itself.
+tasks and processes that a late worker starts are late too. Workers that join the pool of a late worker
+afterwards are also late, because they read the queue of this pool. The code that ended the block is not late
+if it runs in the main thread or in a task. Code that runs in a copy of the context of this code is not late
+either, if the copy was made after the end of the block. If another thread ended the block, that thread is
+late.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ queues that the threads hold."""
 _ended = [""]
 """The name of the block that ended last in this process, or in its parent before the fork."""
 _in_flight: set[Any] = set()
-"""Processes whose `start` has not returned. The operating system may state a start time after the block for
-them."""
+"""Processes whose `start` has not returned. Their start time may be after the end of the block, although they
+were started inside it."""
 _left: ContextVar[str] = ContextVar("left", default="")
-"""The name of the block that this code has left last. A copy of this code's context keeps the name."""
+"""The name of the last block that this code has left. A copy of this code's context keeps the name."""
 
 
 def note_workers(name: str) -> None:

@@ -21,7 +21,7 @@ from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFac
 from .filter import filters
 
 SiteBudgets = SiteBudget | Sequence[SiteBudget | None] | None
-"""One budget for all sites, a list with a budget (or None) for each site, or None: no site has a budget."""
+"""One budget for all sites; a list with a budget (or None) for each site; or None if no site has a budget."""
 
 _ENTRY = np.dtype([("charged", "?"), ("eta", "f8"), ("scale", "f8"), ("output", "f8"), ("degree", "i8")])
 
@@ -39,7 +39,7 @@ class ChargedRun(Protocol):
 
 @runtime_checkable
 class Ledger(ChargedRun, Protocol):
-    """The interface of a ledger, to which releases are charged. Its facts are fixed when it is created."""
+    """The interface of a ledger, to which releases are charged. The facts in a ledger never change."""
 
     @property
     def aborted(self) -> bool:
@@ -66,7 +66,7 @@ class Ledger(ChargedRun, Protocol):
 class Book(ABC):
     """The base class of the ledgers: it keeps all charges, and what each site has spent, in memory.
 
-    The subclasses may also store the charges. `sites` may be only some sites of the network.
+    A subclass may also store the charges elsewhere. `sites` need not contain all sites of the network.
     """
 
     def __init__(self, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudgets = None) -> None:
@@ -148,7 +148,7 @@ class MemoryLedger(Book):
             self.aborted = self.aborted or charges.aborted
 
     def _sound(self, charges: RoundCharges, rows: NDArray[np.int64]) -> bool:
-        """Whether `check_charge` would allow every charge, no site has a budget, and the round is no sum."""
+        """Whether `check_charge` allows every charge, no site has a budget, and the round releases no sum."""
         run, t = self.run, charges.t
         if not len(self.run.sums) < t <= run.rounds or any(limit is not None for limit in self._filters):
             return False
@@ -204,12 +204,15 @@ def _check_total(run: RunFacts, samples: Sequence[int]) -> None:
     known = sum(samples) if run.sites_per_person == 1 else max(samples)
     whole = len(samples) == run.sites and run.sites_per_person == 1
     if stated is None or known > stated or (whole and known != stated):
+        found = f"the {len(samples)} given sites" if run.sites_per_person == 1 else "one of the given sites"
         raise ParameterError(
-            f"`{name}` must be the number in the whole network; the given sites have {known}; got {stated}."
+            f"`{name}` must be the number of {name} of all sites of the network together; got {stated}, but "
+            f"the number of {name} of {found} is {known}."
         )
     if run.largest is None or run.largest < max(samples):
         raise ParameterError(
-            f"`largest` must be at least {max(samples)}, the number at the largest site; got {run.largest}."
+            f"`largest` must be at least {max(samples)}, the number of {name} at the largest site; "
+            f"got {run.largest}."
         )
 
 
@@ -222,7 +225,7 @@ def checked_budgets(run: RunFacts, budget: SiteBudgets, sites: int) -> tuple[Sit
     if len(limits) != sites:
         raise ParameterError(f"`budget` must have one entry per site, {sites}; got {len(limits)}.")
     if run.mechanism.summed and any(limit is not None and limit.order is not None for limit in limits):
-        raise ParameterError("`order` must be None for masked sums: their filter needs no Renyi order.")
+        raise ParameterError("`order` must be None for masked sums: a budget for masked sums needs no order.")
     return limits
 
 

@@ -1,14 +1,14 @@
 """Files that name the processes with an open or ended block, so that worker processes find their budget.
 
-A block is the `with` block of a budget. A worker process may have been started before the block, or run after
-its end, so a worker cannot find the block in its own memory. A process that enters a block writes a small
-file named after its process id and start time. A process that releases something looks for the files of its
-ancestors. Ancestors that have ended count too: an ancestor that was killed in its block leaves its file
-behind. At the end of the block, the process writes the time of this end to the file, because a worker that
-started earlier may still receive calls from inside the block. The file is removed when the process ends. If
-the process was killed, or ended before its workers, a later block removes the file after a day. The file of a
-process that is not an ancestor has no effect. A process that was started inside a block also finds the name
-of the block in an environment variable.
+A block is the `with` block of a budget. A worker process may start before the block begins, and may run after
+the block has ended, so a worker cannot find the block in its own memory. A process that enters a block writes
+a small file, named after the id and the start time of the process. A process that releases something looks
+for the files of its ancestors. Ancestors that have ended count too: an ancestor that was killed in its block
+leaves its file behind. At the end of the block, the process writes the time of this end to the file, because
+a worker that started earlier may still receive calls from inside the block. The file is removed when the
+process ends. If the process was killed, or ended before its workers, a later block removes the file after a
+day. The file of a process that is not an ancestor has no effect. A process that was started inside a block
+also finds the name of the block in an environment variable.
 """
 
 from __future__ import annotations
@@ -37,8 +37,11 @@ _KEPT = 86400.0  # seconds for which the file of an ended process is kept, for w
 class BudgetBlock(NamedTuple):
     """A budget's `with` block.
 
-    path, entry, name : the budget's file; the name of the process's own file; a unique name of the block.
-    before, ended : the environment variable's value before the block; when the block ended, 0 if it is open.
+    path : the budget's file.
+    entry : the name of the file that the process wrote for this block.
+    name : a unique name of the block.
+    before : the value of the environment variable before the block.
+    ended : the time at which the block ended; 0 while the block is open.
     """
 
     path: str
@@ -82,12 +85,13 @@ def withdraw(block: BudgetBlock) -> None:
 
 
 def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, BudgetBlock | None]:
-    """(open, ended): the open block of the nearest ancestor that has one; else an ended block of an ancestor.
+    """(open, ended): an open block and an ended block of ancestors of this process. At least one is None.
 
-    An ended block counts only if this process may descend from a worker of the block: the ancestor's child
-    from which this process descends (or this process, if it is the child) was running when the block ended.
-    Raises if an ancestor was killed in its block and, with `sure`, if there are files of other processes but
-    the ancestors of this process cannot be determined.
+    The open block is that of the nearest ancestor with an open block. An ended block counts only if this
+    process may descend from a worker of the block: the ancestor's child from which this process descends (or
+    this process, if it is the child) was running when the block ended. Raises if an ancestor was killed in
+    its block. With `sure`, also raises if there are files of other processes, but the ancestors of this
+    process cannot be determined.
     """
     known = {name for folder in _readable() for name in os.listdir(folder) if not name.startswith(".")}
     if not known - {process_entry(os.getpid())}:

@@ -46,8 +46,8 @@ def check_proof(run: RunFacts) -> None:
         )
     if NOT_PROVEN in run.marks:
         raise ParameterError(
-            f"`method` must be one of taciturn's {_WHERE}: the cost of any other method is only stated "
-            "by its author."
+            f"`method` must be a method of taciturn {_WHERE}: the cost of any other method is stated by its "
+            "author and not proven by taciturn."
         )
     if LEAK in run.marks:
         raise ParameterError(
@@ -60,11 +60,13 @@ def run_cost(planned: Planned, *, pure: bool = False) -> RunCost:
     """The largest cost of any site, by every accountant.
 
     The largest cost counts, because a record that is at one site in this run may be at another site in the
-    next run. `pure` is True if the budget's delta is 0. Otherwise `planned` must be at the budget's delta.
+    next run. `pure` is True if the budget's delta is 0. Otherwise the delta of the certificate `planned` must
+    be the budget's delta.
     """
     if any(limit is not None and limit.order is not None for limit in planned.budgets):
         raise ParameterError(
-            "remove `order` from the `SiteBudget` of the run: with it, the cost is not known before the end."
+            "remove `order` from the `SiteBudget` of the run: with an order, the cost of the run is not "
+            "known before its end."
         )
     alone = planned.pure_epsilon if pure else planned.epsilon
     if planned.run.mechanism.summed:

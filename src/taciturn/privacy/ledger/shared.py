@@ -1,4 +1,4 @@
-"""One ledger for K runs (outputs) on the same records, as in one-vs-rest: one charge per site and round."""
+"""A ledger that K runs (outputs) on the same records share. One charge covers one round of all K."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .memory import Ledger
 
 
 class SharedLedger:
-    """A ledger in which the first output that releases something in a round is charged for all outputs.
+    """A ledger in which the first release of a site in a round is charged for all outputs, as in one-vs-rest.
 
     The facts of the ledger state the number of outputs that a charge covers. In each round a site may make
     this number of releases. The ledger refuses further releases, and releases that differ from the charge.
@@ -43,7 +43,7 @@ class SharedLedger:
         return self._aborted or self.ledger.aborted
 
     def charge(self, charge: Charge) -> None:
-        """Count one release of one output before it happens; the first release charges the whole round."""
+        """Count one release of one output before it happens. Only the first release of a round is charged."""
         self._charge([charge], lambda _: self.ledger.charge(charge))
 
     def charge_round(self, charges: RoundCharges) -> None:
@@ -54,7 +54,7 @@ class SharedLedger:
         return self.ledger.columns(site)
 
     def _charge(self, charges: list[Charge], pay: Callable[[NDArray[np.bool_]], None]) -> None:
-        """Count one output for each charge; `pay` charges those of the charges that are not recorded yet."""
+        """Count one output for each charge. `pay` records the charges that are not in the ledger yet."""
         with self._lock:
             found = [self._left.get((charge.site, charge.t)) for charge in charges]
             for charge, known in zip(charges, found, strict=True):
@@ -62,7 +62,8 @@ class SharedLedger:
                 if not left or paid._replace(aborted=False) != charge._replace(aborted=False):
                     raise LedgerError(
                         f"round {charge.t} of site {charge.site} was charged for {self.run.outputs} outputs "
-                        "with equal settings. This release is one more, or has other settings; it is refused."
+                        f"with equal settings. This release is refused: {self.run.outputs} outputs were "
+                        "released already, or the settings of this release differ from the charge."
                     )
             new = np.array([known is None for known in found])
             if new.any():
@@ -74,7 +75,7 @@ class SharedLedger:
 
 
 def _only(charges: RoundCharges, keep: NDArray[np.bool_]) -> RoundCharges:
-    """The charges of some of the sites."""
+    """The charges of the sites for which `keep` is True."""
     return charges._replace(
         sites=charges.sites[keep],
         eta=charges.eta[keep],

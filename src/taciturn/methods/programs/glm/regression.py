@@ -2,12 +2,12 @@
 
     moments     three times: coordinates W in which rows vary equally, so that noise does the least harm
     outcome     the mean or the histogram of the outcome, for the first model, which is a constant
-    scores      s = mean of omega psi x at a sequence of models; the next model is where s should be 0
+    scores      s = mean of omega psi x at a sequence of models; the next model should have s = 0
     hessian     H = minus the derivative of s: once for better steps, and again near the final model
     meat        V, the variance of one record's score
 
-These are sums over all records, which are released with noise. psi is the residual, w minus the derivative of
-psi, and omega the weight of a row x. The weight depends on the covariates of the row, or of all rows of the
+These are sums over all records, which are released with noise. psi is the residual, -w its derivative, and
+omega the weight of a row x. The weight depends on the covariates of the row, or of all rows of the
 person, or on the person's earlier periods, but never on the outcome of the row. So the score has mean 0 at
 the true model. `regression_fit.py` computes estimates and standard errors from the releases. Coordinates and
 models follow from earlier totals alone.
@@ -36,8 +36,8 @@ FAMILIES = ("binomial", "gaussian", "poisson", "hazard")
 LINKS = ("logit", CLOGLOG := "cloglog")
 OUTCOME, MOMENTS, SCORE, HESSIAN, MEAT = "outcome", "moments", "score", "hessian", "meat"
 _KINDS = {MOMENTS: rows.MOMENTS, SCORE: rows.SCORE, HESSIAN: rows.HESSIAN, MEAT: rows.MEAT}
-_CELLS = 40  # cells that divide the range of a Gaussian outcome
-GAUSSIAN_CUT = 2.5  # standard deviations at which Gaussian residuals are cut
+_CELLS = 40  # the number of cells into which the range of a Gaussian outcome is divided
+GAUSSIAN_CUT = 2.5  # Gaussian residuals are clipped at this many standard deviations
 _FLOOR = 1e-9  # a lower bound on the mean of the diagonal of the moments
 _PRIOR = 4.0  # _PRIOR / d is the prior variance of a coordinate of the model
 _LIFT = 0.3  # _LIFT times the noise edge is added to the eigenvalues of a Hessian: noise may hide that much
@@ -155,7 +155,7 @@ class Regression(Program):
 
     dimension : the number of coefficients, including the constant or, for a hazard, one for each period.
     covariates : the number of coefficients without the constant or the periods.
-    top : the bound at which outcomes are clipped.   clip : b in units of sqrt K, K the effective dimension.
+    top : the bound at which outcomes are clipped.   clip : b / sqrt K, where K is the effective dimension.
     persons : whether a unit is a person, with any number of rows.
     link : "logit" or "cloglog" for a hazard; "" for the usual link of the other families.
     """
@@ -251,9 +251,9 @@ class Regression(Program):
     def _moments(self, state: RegressionState, released: Total) -> RegressionState:
         """Coordinates in which rows vary equally, as far as the noise allows.
 
-        A level (second moment along a coordinate) may be lower than before only because the rows of a rare
-        category now have lower weights. Such a direction is not stretched again, because that would lower
-        these weights further.
+        If a level (second moment along a coordinate) is lower than before, the reason may be that the rows of
+        a rare category now have lower weights. Such a direction is not stretched again, because that would
+        lower these weights further.
         """
         noise = released.std * state.square
         levels, vectors, _ = cleaned(released.values * state.square, noise, 0.0, _FLOOR)
@@ -325,7 +325,7 @@ def average(scores: Sequence[Score], weights: Sequence[float]) -> tuple[Array, A
 
 
 def _location(shares: Array, std: float) -> tuple[float, float]:
-    """Mean and standard deviation of an outcome in [-1, 1], from the noisy shares of its cells."""
+    """Mean and standard deviation of an outcome in [-1, 1], from the noisy share of records in each cell."""
     kept = np.where(shares > 2.0 * std, shares, 0.0)
     whole = total(kept)
     kept = kept / whole if whole > 0.0 else np.full(len(shares), 1.0 / len(shares))

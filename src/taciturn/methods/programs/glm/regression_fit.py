@@ -5,10 +5,10 @@
                 the terms: sampling; noise of the score; noise E of H, which moves the estimate by H^-1 E D
                 `_bends` adds a term for the effect of the link's curvature on a few long rows
 
-H is the Hessian and V the meat; f0 + W u is the mean point; v_s and std_h^2 are the variances of the noise in
-s and in H. Given H, noise e in s moves the estimate by exactly H^-1 e, however noisy H is. Intervals are
-refused if, for example, noise hides the smallest eigenvalue of H, or if D is so long that the curvature of
-the link would move the estimate by more than a standard error.
+H is the Hessian, V the variance of one record's score (the meat) and f0 + W u the mean point; v_s and std_h^2
+are the variances of the noise in s and in H. Given H, noise e in s moves the estimate by exactly H^-1 e,
+however noisy H is. Intervals are refused if, for example, noise hides the smallest eigenvalue of H, or if D
+is so long that the curvature of the link would move the estimate by more than a standard error.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..moments import noise_edge
 from .regression import CLOGLOG, Regression, RegressionState, Score, average
 
 _NEAR = 0.1  # early scores within this distance of the estimate (in margins or clipping bounds) are used too
-_CURVE = 0.05  # the curvature of the link changes a score by up to _CURVE times D' Lambda D
+_CURVE = 0.05  # the curvature of the link changes a score by up to _CURVE D' diag(levels) D
 _CLOGLOG_CURVE = 0.2  # the same factor for the complementary log-log link, whose slope changes faster
-_LEAST_SAMPLING = 0.05  # the smallest ratio of V to the variance of a correct model without row weights
-_LEAST_INSIDE = 0.8  # the smallest share of residuals that are not clipped
-_LEAST_COUNTED = 0.03  # the smallest share of complete records; a smaller share may be pure noise
+_LEAST_SAMPLING = 0.05  # the least ratio of V to the variance in a correct model without row weights
+_LEAST_INSIDE = 0.8  # the smallest allowed share of residuals that are not clipped
+_LEAST_COUNTED = 0.03  # the smallest allowed share of complete records; a smaller one may be pure noise
 _MOST_SPREAD = 1.3  # the largest ratio of variance and mean of counts that a Poisson model allows
 
 
@@ -37,8 +37,8 @@ class RegressionFit:
     """The model f, and the covariance of its error in two parts: from sampling and from noise.
 
     reason : why intervals would not be valid; "" if they are valid.
-    shortfall : the factor by which n mu (units times budget) is too small: at most 1 if intervals are valid;
-        else 0 if a larger n mu would not help, and infinite if it is not known how much would.
+    shortfall : the factor by which n mu (units times budget) is too small. At most 1 if intervals are valid;
+        otherwise 0 if a larger n mu would not help, and infinite if the factor is not known.
     weakest : the direction in which f is least certain.
     counted : the share of records that are complete, and its standard error.
     """
@@ -107,11 +107,11 @@ def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ..
 
 
 def _bends(program: Regression, state: RegressionState) -> Array:
-    """|w'/w| r for each coordinate; its product with the variance is the error from the link's curvature.
+    """|w'/w| r for each coordinate. Times the variance, it is the error from the curvature of the link.
 
-    If the weights reduce a level to the share t, as for a rare category, the rows in that direction are long,
-    about r = b / sqrt t. Noise moves the margins of long rows so far that the link is not linear over this
-    distance. A margin with an error of e gets a further error of up to |w'/w| e^2.
+    If row weights multiply a level (the second moment along a coordinate) by t < 1, as for a rare category,
+    rows in that direction are long, about r = b / sqrt t, and noise moves their margins so far that the link
+    is not linear over this distance. A margin with an error of e gets a further error of up to |w'/w| e^2.
     For the logit |w'/w| = |1 - 2p| = sqrt(1 - 4w), where w is the entry of the Hessian / the level.
     """
     if program.family == "gaussian":
