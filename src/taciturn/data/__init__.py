@@ -38,7 +38,7 @@ __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: a site that needs only a schema does not load scikit-learn."""
+    """Import a name when it is first used, so that a site that needs only a schema loads no scikit-learn."""
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)

@@ -36,7 +36,7 @@ class Encoding(BaseModel):
 
     @classmethod
     def of(cls, encoder: BoundedEncoder) -> Encoding:
-        """The settings of an encoder; `curves`, `surfaces` and `seed` are None if it makes neither."""
+        """The settings of an encoder; without curves and surfaces, the last three settings are None."""
         mapped = encoder.expansion
         names = () if mapped is None else ("curves", "surfaces", "seed")
         more = {name: getattr(mapped, name) for name in names}
@@ -56,8 +56,8 @@ class ModelFile(BaseModel):
     loss : "logistic", "softmax" (all classes at once), "smooth-hinge" (a support vector classifier) or
         "log-cosh" (a regression).
     features : the names of the entries of x.
-    classes : one class for each output. If there is one output: the class for scores up to 0, then the class
-        for scores above 0.
+    classes : one class for each output. A model with one output has two classes: first the class for scores
+        up to 0, then the class for scores above 0.
     label : the column that the model predicts.
     table, encoding : for models of tables, the schema and the settings with which a record becomes x.
     data_norm : the bound on the norm of x; an x with a larger norm is clipped to the bound, as in the fit.
@@ -65,9 +65,9 @@ class ModelFile(BaseModel):
         last column. The score is divided by max(1, ||V x + v||).
     settings : other parameters of the estimator; an epsilon of null means no privacy.
     certificate : the certificate of the model, or the SHA-256 of the file with the certificate.
-    simulated : whether the noise came from a seed and can be replayed, so that the model is not private.
+    simulated : True if the noise came from a seed and can be reproduced. Then the model is not private.
     run : the run that produced the model: the job and its hash, the sites, the rounds.
-    personal : for a site's own model, a warning not to share it; such a model has no certificate.
+    personal : a warning not to share the model, if it was adapted to one site. It then has no certificate.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -1,9 +1,9 @@
 """Compiled elementary functions. Only modules with compiled code import this module, since it loads numba.
 
 Each function is a fixed sequence of IEEE operations: nothing is reordered (no `fastmath`), and no loop runs
-in parallel. So a function gives the same bits for one number and in a loop over many, with and without vector
-instructions, and with `NUMBA_DISABLE_JIT=1`. Libraries do not guarantee this for exp and log, so this file
-defines both.
+in parallel. So the bits of a result are always the same: for a single number and in a loop, with and without
+vector instructions, and with `NUMBA_DISABLE_JIT=1`. Libraries do not guarantee this for exp and log, so this
+file defines both.
 
 Numba caches the machine code of each file in __pycache__, and compiles a file again only if that file
 changes. The machine code of other files contains these functions. So after a change to this file, delete
@@ -108,6 +108,6 @@ def dot(a: Array, b: Array) -> float:
 
 @compiled
 def assign(to: Array, values: Array) -> None:
-    """to[:] = values, as a loop: numba compiles it faster than a slice assignment, which may raise."""
+    """to[:] = values. This loop compiles faster than a slice assignment, which may raise an error."""
     for i in range(len(to)):
         to[i] = values[i]

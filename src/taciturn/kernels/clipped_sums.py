@@ -1,9 +1,9 @@
 """Compiled sums of psi Z over the rows Z, where psi is minus the clipped slope of the logistic loss.
 
 For a row Z and a model f, z = Z f and psi = weight sigma(-z) min(1, a / sigma(|z|)). Here sigma is the
-logistic function, and a is the row's entry of `limits`, so |psi| <= weight a. The rows of a group are summed
-in ordinary floats. The sums of the groups are added by compensated summation, which collects the rounding
-errors in `lost`. So more rows hardly increase the relative error of the result.
+logistic function, and a is the row's entry of `limits`, so |psi| <= weight a. Each group of GROUP rows is
+summed in ordinary floats. The sums of the groups are added by compensated summation, which collects the
+rounding errors in `lost`. So the relative error of the result hardly grows with the number of rows.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _margins(Z: Array, f: Array, z: Array) -> None:
 def _slopes(z: Array, limits: Array, weights: Array, powers: Array, series: Array) -> None:
     """Replace each z by weight * clipped_slope(z, limit).
 
-    The bits are those of `clipped_slope`, but these loops can be vectorised.
+    The results have the same bits as those of `clipped_slope`, but a compiler can vectorise these loops.
     """
     for n in range(len(limits)):
         powers[n], series[n] = exp_parts(-min(abs(z[n]), 700.0))

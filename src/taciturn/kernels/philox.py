@@ -1,9 +1,10 @@
-"""Compiled random vectors for simulations: functions of the key, the round, the site, repeat and purpose.
+"""Compiled generators of random vectors for simulations.
 
-Philox4x32-10 [Salmon et al., SC 2011] turns a key and a counter of four 32-bit words into four random words.
-The first word of the counter increases with every block of four random words. The others are the round, the
-site, and a number for the repeat and the purpose. So the random numbers of a vector do not depend on other
-vectors. Two random words make a uniform number of 53 bits. Normal numbers come from Marsaglia's polar method.
+A vector depends only on the key, the round, the site, the repeat (one of several independent runs) and the
+purpose of the vector, so it does not depend on other vectors. Philox4x32-10 [Salmon et al., SC 2011] turns a
+key and a counter of four 32-bit words into four random words. The first word of the counter increases with
+every block of four random words. The others are the round, the site, and a number for the repeat and the
+purpose. Two random words make a uniform number of 53 bits. Normal numbers come from Marsaglia's polar method.
 A Gamma(d) number, for a whole number d, is the sum of d exponential numbers.
 """
 
@@ -83,8 +84,11 @@ def _gamma(key: Words, counter: Words, words: Words, d: int) -> float:
 def draw_vectors(
     key: Words, purpose: int, t: int, sites: NDArray[np.int64], directed: bool, scales: Array, out: Array
 ) -> None:
-    """Fill `out`, (sites, repeats, d), with scale times standard normal vectors; if `directed`, with vectors
-    of uniform direction and length Gamma(d) / scale."""
+    """Fill `out`, (sites, repeats, d), with the random vectors of round t; `scales` has one scale per site.
+
+    The vectors are scale times standard normal vectors. If `directed`, they have a uniformly random direction
+    and the length Gamma(d) / scale instead.
+    """
     words, counter = np.empty(4, dtype=np.uint64), np.empty(4, dtype=np.uint64)
     count, repeats, d = out.shape
     for i in range(count):

@@ -1,9 +1,13 @@
-"""Compiled functions for the vector, of bounded norm, that a record adds to a noisy sum of a regression.
+"""Compiled functions that compute a record's vector, of bounded norm, in a noisy sum of a regression.
 
     z           the record's row, including the constant, ||z|| <= 1
-    x           W'z, the row in the coordinates of the public matrix W;  r = ||x||;  b is a public bound
-    omega       min(1, b^2 / r^2), the weight of a row. It depends on x alone, so that weighting does not
-                change the root of the score (the model at which the mean score is 0)
+    x           W'z, the row in the coordinates of the public matrix W, and r = ||x||
+    omega       min(1, b^2 / r^2), the weight of a row, so that omega r is at most the public bound b. It
+                depends on x alone, so that weighting does not change the root of the score (the model at
+                which the mean score is 0)
+
+There are four kinds of sums. A record adds one of these vectors, depending on the kind:
+
     moments     omega x x' / b^2
     score       omega psi x / b, and SIDE times three numbers: w / w_max, psi^2, and 1 if no value is missing
     hessian     omega w x x' / (w_max b^2), the negative derivative of the score
@@ -13,9 +17,9 @@ The family of the regression determines psi (the residual divided by its clippin
 derivative of psi in the linear predictor) and v (the variance of psi). w_max and v_max are upper bounds on w
 and v. The residual of a Poisson count is clipped at CUT standard deviations; x is multiplied by this clipping
 bound. The mean of the clipped residual under the model is subtracted, so that clipping does not change the
-root of the score. The subtraction may make |psi| slightly larger than 1, so own_program.py clips the vector;
-in the other families |psi| <= 1. A hazard regression has one row x for each period in which a person was at
-risk; the weight of the row does not depend on what happened in its period.
+root of the score. The subtraction may make |psi| slightly larger than 1, so own_program.py also clips the
+vector. In the other families |psi| <= 1. A hazard regression has one row x for each period in which a person
+was at risk; the weight of the row does not depend on what happened in its period.
 
 If the privacy guarantee is for persons, all rows of a person have the same weight, min(1, b / sum r,
 b^2 / sum r^2). So the rows of a person together add no more than one record does. The residuals of a person
@@ -71,7 +75,10 @@ def poisson_moments(mean: float, low: float, high: float) -> tuple[float, float,
 
 @compiled
 def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> tuple[float, float, float]:
-    """(psi, w, v) of one row. For `hessian`, w is multiplied (Gaussian) or divided (Poisson) by `reach`."""
+    """(psi, w, v) of one row, where `reach` is the clipping bound of the residual.
+
+    As the sum `hessian` needs it, w is multiplied (Gaussian) or divided (Poisson) by `reach`.
+    """
     eta = min(max(eta, -_LIMIT), _LIMIT) if family != GAUSSIAN else eta
     if family == GAUSSIAN:
         e = (y - eta) / reach
@@ -131,7 +138,7 @@ def _readable(row: Array) -> bool:
 
 @compiled
 def _weight(Z: Array, W: Array, anchor: Array, square: float, family: int, x: Array) -> float:
-    """The weight omega of all rows of one unit (record or person); it depends only on the norms ||x||."""
+    """omega, the weight of every row of a record or person. It depends only on the norms of these rows."""
     d, count, whole, squares = len(anchor), 0, 0.0, 0.0
     for i in range(Z.shape[0]):
         if _readable(Z[i]):
@@ -154,13 +161,16 @@ def regression_rows(
     family: int,
     kind: int,
 ) -> Array:
-    """What units add to the sum, (units, width), from rows (n, columns) with the outcome in the last column.
+    """The vectors that units (records or persons) add to the sum `kind`, (units, width).
 
-    starts : the index of the first row of every unit, followed by n. A row with a missing value adds nothing.
+    A row with a missing value adds nothing.
+
+    Z : the n rows; the last column is the outcome.
+    starts : the index of the first row of every unit, followed by n.
     W, f : the matrix of x = W'z, and the model at which residuals are computed.
     anchor : the model that determines the clipping bounds of Poisson residuals.
-    numbers : b^2, the clipping bound of a Gaussian residual, the largest outcome, w_max = v_max, and 1 if
-        units are persons, else 0.
+    numbers : five numbers: b^2, the clipping bound of a Gaussian residual, the largest outcome, w_max
+        (= v_max), and 1 if units are persons, else 0.
     """
     d, units = len(f), len(starts) - 1
     width = d + SIDES if kind == SCORE else d * (d + 1) // 2
@@ -208,7 +218,7 @@ def regression_rows(
 
 @compiled
 def hazard_rows(Z: Array, W: Array, f: Array, numbers: Array, kind: int) -> Array:
-    """What persons add to the sum of a hazard regression, (n, width).
+    """The vectors that persons add to the sum `kind` of a hazard regression, (n, width).
 
     Z (n, covariates + 2) has one row per person. Its last two columns are the last period at risk, and 1 if
     the event happened in that period, else 0. f has the coefficients of the covariates, then one for each

@@ -1,8 +1,8 @@
 """Compiled functions that treat each row separately: the result for a row does not depend on other rows.
 
-Each function takes rows (n, k) and returns one row for each of them. The order of summation is fixed. In BLAS
-it depends on the number of rows, so the last bits of a result could depend on other rows. These functions
-accept numbers that are not finite: the caller has to check.
+Most functions accept rows (n, k) and return one row for each of them. The order of summation is fixed. In
+BLAS the order depends on the number of rows, so the last bits of a result could depend on other rows. These
+functions do not reject NaN or infinity: the caller has to check the rows.
 
 `dense_rows` and `sparse_rows` change rows to whitened coordinates: each row x becomes W'x, scaled to norm 1
 if it is longer. The public matrix W makes the columns roughly uncorrelated, with equal variances.

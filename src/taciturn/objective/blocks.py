@@ -21,7 +21,7 @@ from .rows import LazyMatrix, Matrix, Rows, some_rows
 _DENSE = 1_000_000  # the largest (entries of Z) * (number of models) of a block of dense rows
 _SPARSE = 100_000  # the largest number of margins (rows * models) of a block of sparse rows
 _THIN = 0.05  # if the share of nonzero entries is below this, Z' W Z is computed as a sparse product
-_FEWEST, _MOST = 64, 1024  # the fewest and the most dense rows in a block; the rounding error grows with them
+_FEWEST, _MOST = 64, 1024  # limits on the number of dense rows in a block; rounding errors grow with it
 
 
 @dataclass(frozen=True, eq=False)

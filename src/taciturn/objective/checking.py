@@ -72,7 +72,7 @@ def check_regularizer(regularizer: Regularizer) -> None:
     _require(what, steps, f[:-1], f"gradient grows at least at the rate strong_convexity = {least:g}")
     pair = np.stack([f[:-1], f[1:]], axis=1)
     together = np.abs(regularizer.value(pair) - (value[:-1] + value[1:]))
-    _require(what, together <= _ROUND * _pairwise(value), f[:-1], "a sum over coordinates")
+    _require(what, together <= _ROUND * _pairwise(value), f[:-1], "the value is a sum over coordinates")
     with suppress(TypeError):
         _passed.add(regularizer)
 
@@ -117,7 +117,7 @@ def _evaluate(what: str, name: str, function: Callable[[Array], Array], z: Array
                 f"`{what}`: {name} must be computed without overflow{far}; {error}."
             ) from None
     if result.shape != z.shape:
-        raise ParameterError(f"`{what}`: {name} must keep the shape {z.shape}; got {result.shape}.")
+        raise ParameterError(f"`{what}`: {name} must return the shape {z.shape}; got {result.shape}.")
     _require(what, np.isfinite(result), z, f"{name} is finite")
     return result
 

@@ -24,14 +24,14 @@ from .losses import Loss
 from .regularizers import L2, Regularizer
 from .rows import Matrix, signed_rows
 
-_SMALL = 400  # up to this many rows or features, all eigenvalues are computed; beyond, one by Lanczos
+_SMALL = 400  # with more rows and more features than this, Lanczos computes only the largest eigenvalue
 
 
 class Objective:
     """O(f) = rho R(f) + sum_n weight_n L(z_n). The methods take models f as the rows of F, (repeats, d).
 
     parts : the rows in groups of equal weight.
-    rho : the weight of R, which is rho/N for one site, and rho for all sites together.
+    rho : the weight of R: `regularization` / N for one site, and `regularization` for all sites together.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Objective:
             self.hold(parts)
 
     def blocks(self, repeats: int) -> Sequence[Block]:
-        """The rows in blocks, cut for this number of models. The blocks are cached."""
+        """The rows, cut into blocks of a size that suits this number of models. The blocks are cached."""
         if self._blocks is None or self._blocks[0] != repeats:
             self._blocks = repeats, row_blocks(self.parts, repeats)
         return self._blocks[1]
@@ -71,19 +71,19 @@ class Objective:
 
     @cached_property
     def smoothness(self) -> float:
-        """M, a Lipschitz constant of the gradient: rho R'' + c1 sum weight lambda_max(X'X) over the parts."""
+        """M, a Lipschitz constant of the gradient: rho sup R'' + sup L'' sum_parts weight lambda_max(X'X)."""
         bends = (part.weight * largest_eigenvalue(part.rows.matrix) for part in self.parts)
         return self.rho * self.regularizer.curvature_bound + self.loss.curvature_bound * sum(bends)
 
     def value(self, F: Array) -> Array:
-        """O(f) for every model f, a row of F; (repeats,)."""
+        """O(f) for every model f (a row of F), as an array (repeats,)."""
         total = self.rho * self.regularizer.value(F)
         for block in self.blocks(len(F)):
             total = total + block.weight * np.sum(self.loss.value(block.margins(F.T)), axis=0)
         return np.asarray(total)
 
     def gradient(self, F: Array) -> Array:
-        """The gradient of O at every model f, a row of F; (repeats, d)."""
+        """The gradient of O at every model f (a row of F), as an array (repeats, d)."""
         total = self.rho * self.regularizer.gradient(F)
         for block in self.blocks(len(F)):
             slope = self.loss.slope(block.margins(F.T))
@@ -176,7 +176,7 @@ class LocalObjective(Objective):
 
 
 def largest_eigenvalue(Z: Matrix) -> float:
-    """An upper bound on lambda_max(Z'Z). If Z is large, this needs Lanczos to find the right eigenvalue."""
+    """An upper bound on lambda_max(Z'Z). If Z is large, it is valid only if Lanczos finds this eigenvalue."""
     samples, dimension = Z.shape
     if min(samples, dimension) <= _SMALL:
         product = Z.T @ Z if dimension <= samples else Z @ Z.T

@@ -10,7 +10,7 @@ must be convex and at least 0, |L'| at most `slope_bound`, and L' Lipschitz with
     slope_in_place(z)         overwrite z with L'(z), which saves an array in the solver's loop; intermediate
                               results may overflow, since the solver ignores floating-point warnings
     curvature_within(z, r)    the largest L'' over [z - r, z + r]; makes error bounds tighter where L is flat
-    shift                     no intermediate result of slope(z) exceeds |z| + shift; 0 if absent
+    shift                     no intermediate result of slope(z) is larger than |z| + shift; 0 if absent
 
 The error bound of the solver assumes that a computed slope differs from the true slope by at most
 8 u |L'| + 2 u (|z| + shift) L'', where u = 2^-53. A formula of a few operations, each with an error of about
@@ -71,7 +71,7 @@ class Logistic:
         return self.slope_in_place(np.asarray(np.minimum(z, _EXP_MAX), dtype=np.float64))
 
     def slope_in_place(self, z: Array) -> Array:
-        """Overwrite z with L'(z) = -1 / (1 + exp(z)). For z > 709 exp(z) overflows, and L' is 0."""
+        """Overwrite z with L'(z) = -1 / (1 + exp(z)). If z > 709, exp(z) overflows and L' is 0."""
         np.exp(z, out=z)
         np.add(z, 1.0, out=z)
         return np.divide(-1.0, z, out=z)

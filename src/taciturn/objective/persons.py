@@ -80,5 +80,5 @@ def _column(values: Any, i: int) -> NDArray[Any]:
 def _check_most(name: str, most: int | None, found: int, what: str) -> None:
     if most is not None and found > checks.whole(name, most, least=1):
         raise DataError(
-            f"`{name}` = {most} must be at least the number of {what} of every person; a person has more."
+            f"`{name}` must be at least the largest number of {what} of a person; {most} is too small."
         )

@@ -27,7 +27,7 @@ _UNIT = 1 + 1e-12  # the norm of a normalised row, with its rounding errors, is 
 
 
 class DealtProblem:
-    """The base class of problems with all rows in this process. It has C, rho, and each site's objective."""
+    """The base class of problems whose rows are all in this process. It stores the objective of each site."""
 
     def __init__(
         self,
@@ -76,14 +76,14 @@ class DealtProblem:
 
 
 class Problem(DealtProblem):
-    """Regularised empirical risk over several sites: data, loss, C and rho.
+    """A regularised empirical risk over several sites [ZKL18, eq. 1], with the rows of all sites.
 
     Parameters
     ----------
     sites : one pair (X, y) per site; X is dense or sparse (stored as CSR), y is in {-1, +1}, or real for a
         regression
     loss : a `Loss`; `Logistic()` if not given
-    C : the weight of the loss; at most B_i, the number of samples, at every site
+    C : the weight of the loss; at most the number of samples B_i of the smallest site
     regularization : rho > 0, the weight of the regulariser
     regularizer : a `Regularizer`; `L2()` if not given
     weights : one array per site with a weight from 0 to 1 for every row. The weight of a row may depend only
@@ -154,7 +154,8 @@ class Problem(DealtProblem):
         left = float(np.linalg.norm(newton_step(phi, f)))
         if not left <= checks.positive("tol", tol):
             raise NotConverged(
-                f"`tol` = {tol:g} must be larger for the pooled optimum; {left:.2g} was reached."
+                f"`tol` = {tol:g} is too small: the solver came within about {left:.2g} of the optimum. "
+                "Use a larger `tol`."
             )
         return np.asarray(f[0])
 
@@ -188,7 +189,7 @@ def _pair(site: Any) -> tuple[Any, Any]:
 def row_weights(
     persons: Persons | None, weights: Sequence[Any] | None, site: int, sites: int
 ) -> dict[str, Any]:
-    """The arguments `weights` and `count` of `LocalObjective` for one site, if its rows have weights."""
+    """The arguments `weights` and `count` of a site's `LocalObjective`; empty if its rows have no weights."""
     if weights is None:
         return (
             {} if persons is None else {"weights": persons.weights[site], "count": int(persons.counts[site])}
@@ -199,7 +200,7 @@ def row_weights(
     if persons is None:
         return {"weights": own, "count": own.size}
     if own.shape != persons.weights[site].shape:
-        raise DataError(f"`weights` of site {site} must be one number per row; got shape {own.shape}.")
+        raise DataError(f"`weights` of site {site} must have one number per row; got shape {own.shape}.")
     return {"weights": own * persons.weights[site], "count": int(persons.counts[site])}
 
 
@@ -209,7 +210,7 @@ def given_persons(
     """The persons of the rows from their ids; None if no ids are given."""
     if ids is None:
         if most_rows is not None or most_sites != 1:
-            raise DataError("`rows_per_person` and `sites_per_person` need `persons`.")
+            raise DataError("`rows_per_person` and `sites_per_person` are allowed only with `persons`.")
         return None
     if len(ids) != sites:
         raise DataError(f"`persons` must contain {sites} arrays of ids, one per site; got {len(ids)}.")

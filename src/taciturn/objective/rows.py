@@ -36,7 +36,7 @@ _FEW = 2**18  # up to this many entries, lazy rows are computed once and stored
 class LazyMatrix:
     """A matrix Z whose rows are computed from `source` a few at a time, and multiplied by `sign`.
 
-    thin : whether Z is mostly zeros; then its rows are computed as CSR, and otherwise as dense arrays.
+    thin : whether Z is mostly zeros. If so, its rows are computed as CSR, else as dense arrays.
     chosen : the indices of the rows of `source` that belong to Z; None for all rows.
     """
 
@@ -87,7 +87,7 @@ def row_pieces(Z: AnyMatrix) -> Iterator[tuple[slice, Matrix]]:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Z and offset of z = offset + Z f, float64 and read-only; Z is dense (C order), CSR or lazy."""
+    """A site's rows: Z and offset in z = offset + Z f. Z is dense (C order), CSR or lazy, and read-only."""
 
     Z: AnyMatrix
     offset: Array | None
@@ -168,7 +168,7 @@ def _signed_lazily(X: LazyRows, y: Any, kind: Kind, site: str) -> Rows:
 
 
 def _with_offset(Z: AnyMatrix, labels: Array, kind: Kind, norm: float, width: int) -> Rows:
-    """The signed rows; for a regression, the targets are the offset."""
+    """The signed rows. In a regression, the offset consists of the clipped targets."""
     offset = None if kind == "classification" else _frozen(np.clip(labels, -FARTHEST, FARTHEST))
     farthest = 0.0 if offset is None else float(np.max(np.abs(offset)))
     return Rows(Z, offset, norm, width, farthest)
@@ -211,7 +211,7 @@ def _dense(X: Any, site: str) -> Array:
 def _labels(y: Any, kind: Kind, samples: int, site: str) -> Array:
     labels = _array(y, "y", site)
     if labels.shape != (samples,):
-        raise DataError(f"`y` of {site} must have shape ({samples},), one per row of X; got {labels.shape}.")
+        raise DataError(f"`y` of {site} must have shape ({samples},), one entry per row; got {labels.shape}.")
     if kind == "classification" and not np.all(np.abs(labels) == 1.0):
         raise DataError(f"`y` of {site} must contain only -1 and +1; for labels 0 and 1 pass 2 * y - 1.")
     return labels

@@ -28,7 +28,7 @@ from .rows import signed_rows
 class Softmax:
     """L = log sum_k exp(f_k.x) - f_y.x for y = 0 .. K - 1; ||p - e_y|| <= sqrt 2, curvature <= 1/2.
 
-    bounded : whether a record has the weight w(p) = sqrt(1 - 1/K) / max_k ||p - e_k|| and not the weight 1.
+    bounded : if True, a record has the weight w(p) = sqrt(1 - 1/K) / max_k ||p - e_k|| in place of 1.
         The weight depends on the prediction, and not on the label. So, if p is the true distribution, the
         mean of w(p) (p - e_y) is still 0. The norm of w(p) (p - e_y) is at most sqrt(1 - 1/K), which is its
         value at f = 0. For two classes, w(p) (p - e_y) x' is the gradient of a convex loss. For more classes
@@ -57,7 +57,7 @@ class Softmax:
 
 
 class SoftmaxObjective:
-    """The rows of one site with labels 0 .. classes - 1. A row of unknown class needs x = 0."""
+    """The rows of one site with labels 0 .. classes - 1. A row whose class is unknown must have x = 0."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class SoftmaxObjective:
         self._blocks: tuple[int, Sequence[Block]] = 0, []
 
     def blocks(self, repeats: int) -> Sequence[Block]:
-        """The rows in blocks, cut for this number of models. Z is -X, and `offset` has the labels."""
+        """The rows, cut into blocks that suit this number of models. Z is -X, and `offset` has the labels."""
         if self._blocks[0] != repeats:
             self._blocks = repeats, row_blocks(self.parts, repeats * self.loss.classes)
         return self._blocks[1]
@@ -136,7 +136,7 @@ class SoftmaxProblem(DealtProblem):
 
     Parameters
     ----------
-    sites : one (X, y) per site, y from 0 to classes - 1
+    sites : one pair (X, y) per site, with labels y from 0 to classes - 1
     classes : K, the public number of classes
     C, regularization, weights, persons, rows_per_person, sites_per_person : as in `Problem`
 

@@ -1,4 +1,4 @@
-"""SourcedProblem: a problem with one source of rows per site, which is a file or a function.
+"""SourcedProblem: a problem in which each site has its own source of rows, a file or a function.
 
 The process that works for a site loads the rows of this site.
 """

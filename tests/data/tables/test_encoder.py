@@ -187,7 +187,7 @@ def test_encoder_state_contains_no_data_value() -> None:
         ({"missing": "drop"}, "`missing` must be one of row, field"),
         ({"intercept": 1}, "`intercept` must be True or False"),
         ({"schema": {"fields": []}}, "at least one column"),
-        ({"schema": None}, "state what is public about each column"),
+        ({"schema": None}, "give the public facts about each column"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters: dict[str, Any], says: str) -> None:
@@ -303,5 +303,5 @@ def test_a_seed_without_surfaces_is_refused() -> None:
 
 
 def test_auto_is_refused_with_the_classes_that_have_it() -> None:
-    with pytest.raises(ParameterError, match=r"`FeatureMap\(n=..., epsilon=...\)`, additive models and jobs"):
+    with pytest.raises(ParameterError, match=r"use `FeatureMap\(n=..., epsilon=...\)`, an additive model"):
         BoundedEncoder(SCHEMA, curves="auto").fit([ANNE])

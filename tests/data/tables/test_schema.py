@@ -58,7 +58,7 @@ def test_it_is_a_fact() -> None:
         ("age", "`fields` must be a list"),
         ([5], r"`fields\[0\]` must be a table; got int"),
         ([{"name": "age", "low": 0}], r"`fields\[0\]` lacks high"),
-        ([{"name": "age", "low": 0, "high": 1, "unit": "a"}], r"`fields\[0\]` does not take unit"),
+        ([{"name": "age", "low": 0, "high": 1, "unit": "a"}], r"`fields\[0\]` has unknown keys \(unit\)"),
         ([{"name": "age", "low": 1, "high": 1}], "`age.high` must be above low = 1; got 1"),
         ([{"name": "age", "low": 0, "high": float("inf")}], "`age.high` must be finite"),
         ([{"name": "age", "low": -1.7e308, "high": 1.7e308}], "`age.high - age.low` must be finite"),
@@ -70,8 +70,8 @@ def test_it_is_a_fact() -> None:
         ([{"name": "sex", "values": "mf"}], "`sex.values` must be a list of strings"),
         ([{"name": "sex", "values": [1, 2]}], "`sex.values` must be a list of strings"),
         ([{"name": "sex", "values": None}], "`sex.values` must be a list of strings"),
-        ([{"name": "sex", "values": ["m", "f", "m"]}], "`sex.values` must differ; got m twice"),
-        ([{"name": "sex", "values": ["m "]}], "must have no empty text and no outer spaces"),
+        ([{"name": "sex", "values": ["m", "f", "m"]}], "`sex.values` must be distinct; got m twice"),
+        ([{"name": "sex", "values": ["m "]}], "must be texts that are not empty and have no spaces"),
         ([{"name": "a", "low": 0, "high": 1}] * 2, "different names; got a twice"),
     ],
 )
@@ -115,7 +115,7 @@ def test_the_short_form_is_a_schema_wherever_one_is_taken() -> None:
     assert public_columns(short) == public_columns(whole.to_dict()) == public_columns(whole) == whole
     assert BoundedEncoder(short).get_feature_names_out().tolist() == list(whole.feature_names)
     for wrong in (None, {}, 3):
-        with pytest.raises(DataError, match="`schema` must state what is public about each column"):
+        with pytest.raises(DataError, match="`schema` must give the public facts about each column"):
             public_columns(wrong)
     with pytest.raises(DataError, match=r"`race` must be .*a list of texts such as \['1', '2', '3'\]"):
         public_columns({"race": [1, 2, 3]})

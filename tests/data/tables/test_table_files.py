@@ -68,7 +68,7 @@ def test_parquet_without_the_extra_names_the_command(tmp_path, monkeypatch):
         ("a.csv", 'height,weight\n1,"2\n3,4\n5,6\n', r"a\.csv, line 4: is not CSV; is a quote left open\?$"),
         ("a.csv", "height,weight\n", r"a\.csv: has no rows"),
         ("a.csv", "\ufeff", r"a\.csv, line 1: is empty; it must contain the names"),
-        ("a.txt", "", r"a\.txt: a table must end in \.csv or \.parquet"),
+        ("a.txt", "", r"a\.txt: the name of a table must end in \.csv or \.parquet"),
     ],
 )
 def test_what_is_wrong_with_a_file(tmp_path, name, text, words):

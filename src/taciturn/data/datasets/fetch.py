@@ -1,9 +1,9 @@
 """Find the files of a public data set.
 
-The places are $TACITURN_DATA, the cache, an archive, and a Python wheel, in this order. The first place that
-has all files is used. If there is none, the error has one line for each place. Every file must have the
-SHA-256 that is stated in `Source`, so it does not matter where the file was found. The package pooch
-downloads a file, checks its hash, and only then moves the file into the cache.
+Four places are searched, in this order: the folder $TACITURN_DATA, the cache, an archive, and a Python wheel.
+The first place that has all files is used. If no place has them, the error has one line for each place. Every
+file must have the SHA-256 that is given in `Source`, so it does not matter where the file was found. The
+package pooch downloads a file, checks its hash, and only then moves the file into the cache.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _from_archive(source: Source, archive: str) -> Files:
     limit = _Limit(source.largest)
     try:
         return _download(source, archive, pooch.HTTPDownloader(timeout=CONNECT_SECONDS, progressbar=limit))
-    except OSError as error:  # errors of requests are OSErrors with the response of the archive
+    except OSError as error:  # the errors of `requests` are OSErrors; they have the archive's response
         answer = getattr(error, "response", None)
         why = f"not reached ({type(error).__name__})" if answer is None else f"status {answer.status_code}"
         raise _NotHereError(why) from error
@@ -177,7 +177,7 @@ def _download(source: Source, address: str, download: Download) -> Files:
 
 
 class _Limit:
-    """A limit on the size and duration of a download. pooch takes this object for a progress bar."""
+    """A limit on the size and duration of a download. It is given to pooch as a progress bar."""
 
     total = 0
 

@@ -21,7 +21,7 @@ SUPPORT = Source(
 def load_support(*, rows: str = "clip", fetch: bool = True) -> Dataset:
     """SUPPORT2: X (9,105 x 45), y = +1 if the patient died within 180 days of entering the study, else -1.
 
-    The columns were known by the third day of the study: age, sex, disease, comorbidities, measurements.
+    The features were known by the third day of the study: age, sex, disease, comorbidities, measurements.
     Costs, the length of the stay, predictions of physicians and of earlier models, and later orders are left
     out. A missing measurement is replaced by a usual value from the authors of the study or from a textbook.
     A missing income or race is a separate category. So every row is kept. All patients were followed for 180

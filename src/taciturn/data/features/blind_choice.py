@@ -18,9 +18,9 @@ from ..tables.column_types import Date, Number
 from ..tables.schema import Schema
 
 KNOTS, WAVES = 9, 100
-_CURVES, _SURFACES = 10.0, 30.0  # the smallest n mu / d for curves, and for surfaces
+_CURVES, _SURFACES = 10.0, 30.0  # curves, or surfaces, are chosen only if n mu / d is at least this
 _RECORDS = 50.0  # the smallest n / d; a map with fewer records per column overfits
-_LEAST_DELTA = 1e-12  # a pure guarantee (delta = 0) is treated as this delta
+_LEAST_DELTA = 1e-12  # a pure guarantee (delta = 0) is treated as if delta were this
 
 
 def choose_map(

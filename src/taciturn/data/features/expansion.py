@@ -21,7 +21,7 @@ from ...core import checks
 from ...core.errors import DataError
 from ...core.types import Array
 
-PLAIN = 0.3  # the share of the column itself, 2v - 1, in a curve's squared norm; the hats have the rest
+PLAIN = 0.3  # a curve of v has the column 2v - 1 with this share of its squared norm; the hats have the rest
 SURFACES = 0.3  # the share of the surfaces in a row's squared norm, if there are surfaces
 _SPREAD = 2.0  # standard deviation of a frequency
 _MOST = 10_000  # the largest number of knots or surfaces
@@ -112,8 +112,8 @@ class Expansion:
     def _surface(self, units: Array) -> Array:
         """sqrt(2/D) cos(w.v + phase) for D frequencies w, scaled down to norm 1 if the norm is larger.
 
-        Each matrix product takes _ROWS rows, the last ones filled up with zeros. For another number of rows,
-        BLAS may sum in a different order, which would change the bits.
+        Each matrix product has exactly _ROWS rows; the last product is filled up with rows of zeros. With
+        another number of rows, BLAS might sum in a different order, which would change the bits.
         """
         w, phase = frequencies(self.seed, self.surfaces, units.shape[1])
         known = np.zeros((-(-len(units) // _ROWS), _ROWS, units.shape[1]))

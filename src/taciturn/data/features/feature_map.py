@@ -38,7 +38,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    ranges : the PUBLIC range (low, high) of each numeric column, keyed by the column's number, or by its name
+    ranges : the PUBLIC range (low, high) of each numeric column, keyed by the column's index, or by its name
         if X is a table; (low, high, "log") for a column in which most values are near low.
     groups : lists of columns that together are a one-hot encoding, such as [[3, 4, 5]]; a 0/1 column is a
         group of one.
@@ -104,7 +104,8 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             lacks = "n" if self.n is None else "epsilon"
             raise ParameterError(
                 f'`{lacks}` must be given for curves or surfaces = "auto": the choice depends on n, the '
-                "number of records in the whole network, and on epsilon. Or give both as numbers."
+                "number of records in the whole network, and on epsilon. Or give `curves` and `surfaces` as "
+                "numbers."
             )
         numbers, others = len(self._numbers()), sum(map(len, self._groups()))
         auto = choose_map(self.n, self.epsilon, self.delta, numbers=numbers, others=others)
@@ -129,14 +130,18 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _numbers(self) -> dict[Any, Number]:
         """The numeric columns with their public ranges."""
         if not isinstance(self.ranges, Mapping):
-            raise ParameterError("`ranges` must give the public range of each numeric column: {0: (0, 1)}.")
+            raise ParameterError(
+                "`ranges` must give the public range of each numeric column, such as {0: (0, 1)}."
+            )
         return {key: _field(key, entry) for key, entry in self.ranges.items()}
 
     def _groups(self) -> list[list[Any]]:
         if not isinstance(self.groups, list | tuple) or not all(
             isinstance(group, list | tuple) and group for group in self.groups
         ):
-            raise ParameterError("`groups` must list the columns of each one-hot encoding: [[3, 4, 5]].")
+            raise ParameterError(
+                "`groups` must list the columns of each one-hot encoding, such as [[3, 4, 5]]."
+            )
         return [list(group) for group in self.groups]
 
     def _columns(self, X: Any, keys: list[Any]) -> dict[Any, Array]:

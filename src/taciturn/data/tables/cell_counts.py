@@ -61,7 +61,7 @@ def count_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> CellCoun
         places = parse_column(field, values)
         unknown, missing = int(np.sum(places == OTHER)), int(np.sum(places == MISSING))
         return CellCounts(field.name, len(places) - unknown - missing, 0, unknown, missing)
-    numbers, low, high = parse_column(field, values), 0.0, 1.0  # raises for a column of another type
+    numbers, low, high = parse_column(field, values), 0.0, 1.0  # raises an error for a column of another type
     if isinstance(field, Date):
         low, high = float(field.start), float(field.start + field.days)
     elif not isinstance(field, Boolean):

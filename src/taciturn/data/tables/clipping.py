@@ -20,7 +20,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def row_norms(X: Any) -> Array:
-    """||x|| of every row, without overflow: the largest float stands for any larger norm."""
+    """||x|| of every row, without overflow: a larger norm is returned as the largest float."""
     if not is_sparse(X):  # in slices, so that no copy of all rows is made
         parts = row_slices(*X.shape)
         pieces = (X.take(some) if isinstance(X, LazyRows) else X[some] for some in parts)
@@ -78,9 +78,10 @@ def row_lengths(X: Any) -> tuple[Array, Array]:
 
 
 def whitened_factors(X: Any, whitening: Array | None) -> Array:
-    """min(1, 1 / ||V x + v||) of every row; `whitening` is V with v as its last column. 1 if it is None.
+    """min(1, 1 / ||V x + v||) of every row; `whitening` is V with v as its last column.
 
-    The scores of a model that was trained on whitened rows V x + v are multiplied by these factors.
+    The scores of a model that was trained on whitened rows V x + v are multiplied by these factors. If
+    `whitening` is None, all factors are 1.
     """
     if whitening is None:
         return np.ones(X.shape[0])

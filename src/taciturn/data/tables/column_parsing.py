@@ -36,8 +36,8 @@ _NO = frozenset({"0", "false", "no", "n", "f"})
 _EXACT = 2.0**53  # above this number, floats cannot represent every whole number
 _WRONG_TYPE = {
     "M": "dates: declare a Date",
-    "m": "spans of time: give them as numbers",
-    "b": "yes or no: declare a Boolean",
+    "m": "durations: give them as numbers",
+    "b": "True and False: declare a Boolean",
 }
 
 

@@ -44,9 +44,8 @@ class Number(Column):
     """A numeric column with a public range. Values outside the range are clipped to the range.
 
     `low` becomes 0 (or -1 if `symmetric`) and `high` becomes 1. The scale between them is linear. With `log`
-    it is proportional to log(1 + value - low), for columns in which most values are near `low`. A missing
-    value is replaced by `fill`, if given: a typical value that is public, and not a mean computed from the
-    rows.
+    it is proportional to log(1 + value - low), for columns in which most values are near `low`. If `fill` is
+    given, it replaces missing values. It must be a public typical value, not a mean computed from the rows.
     """
 
     low: float
@@ -84,10 +83,11 @@ class Category(Column):
         for value in values:
             if value != value.strip() or not value:
                 raise DataError(
-                    f"`{self.name}.values` must have no empty text and no outer spaces; got {value!r}."
+                    f"`{self.name}.values` must be texts that are not empty and have no spaces at "
+                    f"the ends; got {value!r}."
                 )
         if twice := sorted({value for value, times in Counter(values).items() if times > 1}):
-            raise DataError(f"`{self.name}.values` must differ; got {', '.join(twice)} twice.")
+            raise DataError(f"`{self.name}.values` must be distinct; got {', '.join(twice)} twice.")
         self._set(values=values)
 
     @property
@@ -130,7 +130,10 @@ class Date(Column):
 
 @dataclass(frozen=True)
 class Boolean(Column):
-    """A yes/no column, encoded as 1 or 0. Cells are 1, true, yes, y, t, 0, false, no, n, f, in any case."""
+    """A yes/no column, encoded as 1 or 0.
+
+    Cells are 1, true, yes, y or t for yes, and 0, false, no, n or f for no, in upper or lower case.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """The field as a dictionary for JSON or TOML."""
@@ -140,8 +143,8 @@ class Boolean(Column):
 Field = Number | Category | Date | Boolean
 _KINDS: dict[str, type[Field]] = {"number": Number, "category": Category, "date": Date, "boolean": Boolean}
 _FORMS = (
-    "a number has the keys name, low and high, a category name and values, a date name, first and last, "
-    "and a boolean name and kind"
+    "the keys of a number are name, low, high; of a category: name, values; of a date: name, first, last; "
+    "of a boolean: name, kind"
 )
 
 
@@ -156,7 +159,7 @@ def field_from_dict(k: int, entry: Any) -> Field:
     if missing := sorted(name for name, needed in known.items() if needed and name not in given):
         raise DataError(f"`fields[{k}]` lacks {', '.join(missing)}; {_FORMS}.")
     if unknown := sorted(map(str, given.keys() - known.keys())):
-        raise DataError(f"`fields[{k}]` does not take {', '.join(unknown)}; {_FORMS}.")
+        raise DataError(f"`fields[{k}]` has unknown keys ({', '.join(unknown)}); {_FORMS}.")
     return kind(**given)
 
 

@@ -89,7 +89,7 @@ def row_numbers(count: int, site: ArrayLike, sites: int | None = None) -> list[N
         raise DataError(f"`site` must give a whole number of at least 0 for each of the {count} rows.")
     sizes = np.bincount(label, minlength=0 if sites is None else checks.whole("sites", sites, least=1))
     if sites is not None and len(sizes) > sites:
-        raise DataError(f"`site` must stay below `sites` = {sites}; got {len(sizes) - 1}.")
+        raise DataError(f"`site` must contain numbers below `sites` = {sites}; got {len(sizes) - 1}.")
     if not sizes.all():
         raise DataError(f"every site must have at least one row; site {int(np.argmin(sizes))} has none.")
     return np.split(np.argsort(label, kind="stable"), np.cumsum(sizes)[:-1])
@@ -124,7 +124,7 @@ class SiteAssignment:
 
     @property
     def samples(self) -> list[int]:
-        """B_i: the number of rows of every site, or of persons if `person` is given."""
+        """B_i for every site: the number of its rows, or of its persons if `person` is given."""
         if self.person is not None:
             return [len(np.unique(ids)) for ids in self.ids or ()]
         return [int(count) for count in np.bincount(self.site, minlength=self.graph.n)]
@@ -144,8 +144,8 @@ def assign_sites(
 ) -> SiteAssignment:
     """Assign rows to sites: by `labels` if given, else at random to `sites` sites.
 
-    Without a seed the random assignment is secret. All rows of a person go to one site; labels that name
-    different sites for a person are refused. `least` is the smallest number of sites.
+    Without a seed the random assignment is secret. All rows of a person go to one site; if the labels name
+    different sites for a person, an error is raised. `least` is the smallest allowed number of sites.
     """
     whose = None if person is None else _persons_by_id(rows, person)
     if labels is None:
@@ -194,12 +194,13 @@ def _check_sizes(rows: int, sites: int, least: int) -> None:
     rows, sites = checks.whole("rows", rows, least=1), checks.whole("sites", sites, least=1)
     if sites * least > rows:
         raise DataError(
-            f"`sites` must be at most {rows // least}: {rows} rows, at least {least} per site; got {sites}."
+            f"`sites` must be at most {rows // least}, so that each site gets at least {least} of the {rows} "
+            f"rows; got {sites}."
         )
 
 
 def _shuffle(site: Site, seed: int | None) -> Site:
-    """The sites in random order: reproducible, or secret if there is no seed."""
+    """The sites in random order: reproducible with a seed, and secret without a seed."""
     draw = streams_of(seed).generator(repeat=0, site=0, purpose="deal", t=0)
     return np.asarray(site[draw.permutation(len(site))])
 

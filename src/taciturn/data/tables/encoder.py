@@ -38,8 +38,9 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    schema : the columns: a Schema, its dictionary, or in short {"age": (0, 110), "ward": ["medical", "icu"]}.
-        If rows come without column names, their cells must be in the order of the schema.
+    schema : the columns: a `Schema`, the dictionary from its `to_dict`, or a short form such as
+        {"age": (0, 110), "ward": ["medical", "icu"]}. If rows come without column names, their cells must be
+        in the order of the schema.
     data_norm : float
         The bound on the norm of every row.
     intercept : bool
@@ -47,7 +48,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         this column.
     rows : "clip" or "scale"
         "clip" scales each row with a norm above the bound down to the bound. "scale" multiplies all rows by
-        bound / M, if this is below 1, where M is the largest norm that the schema allows.
+        bound / M, where M is the largest norm that the schema allows, if this factor is below 1.
     missing : "row", "field" or "indicator"
         What becomes zero if a value is missing: the whole row, or only the columns of that field. "indicator"
         does the same as "field", and adds to each field a column that is 1 if the value is missing. The
@@ -118,7 +119,8 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def unreadable(self, X: Any) -> NDArray[np.bool_]:
         """A mask, (rows,), of the records in which a value is missing or unreadable.
 
-        If `missing` is not "row", only the records in which all values are missing or unreadable.
+        If `missing` is not "row", the mask marks only the records in which all values are missing or
+        unreadable.
         """
         absent = self._absent(X, MISSING)
         return np.asarray(absent.any(axis=1) if self.missing_as == "row" else absent.all(axis=1))
@@ -145,7 +147,8 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if any(isinstance(number, str) for number in (self.curves, self.surfaces)):
             raise ParameterError(
                 '`curves` and `surfaces` must be whole numbers: "auto" needs the number of records, which an '
-                "encoder does not know. `FeatureMap(n=..., epsilon=...)`, additive models and jobs know it."
+                'encoder does not know. For "auto", use `FeatureMap(n=..., epsilon=...)`, an additive model '
+                "or a job."
             )
         made = Expansion(self.curves, self.surfaces, self.seed, indicators=self.missing_as == "indicator")
         return made if made.curves or made.surfaces else None
@@ -217,7 +220,7 @@ def encode(schema: Schema, columns: Columns, *, missing: str = "row", intercept:
 def expand(
     schema: Schema, columns: Columns, expansion: Expansion, *, missing: str, intercept: bool = False
 ) -> Array:
-    """The encoded rows: curves of numbers and dates, categories, booleans, surfaces, an optional 1."""
+    """The encoded rows: curves of numbers and dates, the other fields, surfaces, an optional constant 1."""
     numbers = [unit_numbers(field, columns[field.name]) for field in schema if is_number(field)]
     blocks = [
         encode(Schema((field,)), columns, missing="indicator" if expansion.indicators else "field")
@@ -279,8 +282,8 @@ def bound_rows(Z: Array, *, bound: float, how: str, worst: float) -> Array:
     how : "clip" shortens only rows with a larger norm; "scale" multiplies all rows by bound / worst if this
         is below 1.
 
-    A row becomes shorter by a few more units in the last place, so that its computed norm is also within the
-    bound, in whatever order the squares are added up.
+    The factors are smaller than necessary by a few units in the last place, so that the computed norm is also
+    within the bound, in whatever order the squares are added up.
     """
     spare = 1.0 + Z.shape[1] * np.finfo(np.float64).eps
     norms = np.sqrt(np.einsum("ij,ij->i", Z, Z)) if how == "clip" else np.full(len(Z), worst)

@@ -87,7 +87,7 @@ class Schema:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The schema as plain JSON or TOML: {"fields": [{"name", "low", "high"}, {"name", "values"}, ...]}"""
+        """A dictionary for JSON or TOML: {"fields": [{"name", "low", "high"}, {"name", "values"}, ...]}."""
         return {"fields": [field.to_dict() for field in self.fields]}
 
     @classmethod
@@ -106,8 +106,8 @@ def public_columns(given: Any) -> Schema:
         return given
     if not isinstance(given, Mapping) or not given:
         raise DataError(
-            "`schema` must state what is public about each column: a `taciturn.data.Schema`, or in short "
-            '{"age": (0, 110), "ward": ["medical", "surgical"], "smoker": bool}.'
+            "`schema` must give the public facts about each column: a `taciturn.data.Schema`, or a short "
+            'form such as {"age": (0, 110), "ward": ["medical", "surgical"], "smoker": bool}.'
         )
     if set(given) == {"fields"}:
         return Schema.from_dict(given)

@@ -53,8 +53,9 @@ class TableQuery:
     def fingerprint(self) -> str:
         """A hash of the kind, host, port and name of the database.
 
-        The account of a table is found by this hash. User, password and query are left out: another query may
-        return rows of the same people, and must use the same account.
+        A site uses this hash to find the account of a table (the file with all privacy costs so far). The
+        hash does not depend on user, password and query: another query may return rows of the same people,
+        and must use the same account.
         """
         url = self._parsed
         return digest(["database", url.get_backend_name(), url.host, url.port, url.database])
@@ -95,7 +96,7 @@ class TableQuery:
             return list(result.keys()), list(result.fetchall())
 
     def _guarded(self, act: Callable[[], Any], what: str) -> Any:
-        """Run `act`. Of a database error only the type is shown, because the text may quote the query."""
+        """Run `act`. If the database fails, show only the type of the error: its text may quote the query."""
         try:
             return act()
         except DataError:

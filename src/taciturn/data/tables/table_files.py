@@ -32,7 +32,7 @@ SUFFIXES = (".csv", ".parquet")
 _BLOCK = 256  # lines of a CSV file that are read at once; their cells fit into the CPU cache
 _LARGE = 2**22  # larger CSV files are parsed by Arrow; for smaller files, loading Arrow takes too long
 _LINE_BREAK = ord("\n")
-_WIDE = {  # the byte order marks; the mark of UTF-32 begins with a mark of UTF-16
+_WIDE = {  # the byte order marks; UTF-32 comes first, because its mark can begin with a mark of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -85,7 +85,7 @@ def read_table(
     """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
-        raise DataError(f"{path}: a table must end in {' or '.join(SUFFIXES)}.")
+        raise DataError(f"{path}: the name of a table must end in {' or '.join(SUFFIXES)}.")
     form = form or CsvForm()
     with _readable(path, form), unchanged(path):
         if kind == ".csv":
@@ -165,7 +165,7 @@ def check_columns(columns: Columns, needed: Sequence[str], place: str) -> Column
 def _from_csv(path: Path, form: CsvForm, needed: Collection[str], numbers: Collection[str]) -> Columns:
     _check_text(path, form)
     with path.open(newline="", encoding=_encoding(form), errors="replace") as file:
-        # strict: without it, an open quote would swallow rows and change their number, which is public
+        # without `strict`, an open quote would swallow rows and change the number of rows, which is public
         lines = csv.reader(file, strict=True, delimiter=form.separator)
         try:
             names = _names(next(lines, []))

@@ -1,4 +1,7 @@
-"""Take columns from a table of pandas, polars or pyarrow (none is imported), a mapping, an array, or rows."""
+"""Take columns from a table: a data frame, a mapping, an array, or a list of rows.
+
+Data frames of pandas, polars and pyarrow are supported. None of these libraries is imported.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def take_columns(names: tuple[str, ...], table: Any) -> dict[str, Any]:
             )
     lengths = {len(values) for values in raw.values()}
     if len(lengths) != 1:
-        raise DataError(f"`X` must have columns of one length; got {len(lengths)} different lengths.")
+        raise DataError(f"`X` must have columns of the same length; got {len(lengths)} different lengths.")
     if lengths == {0}:
         raise DataError("`X` must have a minimum of 1 row; got 0 sample(s) (0 rows).")
     return raw
@@ -79,7 +82,7 @@ def _by_position(table: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _row(row: Any, names: tuple[str, ...]) -> Sequence[Any]:
-    """The cells of a row in the order of `names`. In a row of a different length all values are missing."""
+    """The cells of a row in the order of `names`. If the length is wrong, all values are missing."""
     if isinstance(row, Mapping):
         return [row.get(name) for name in names]
     listed = isinstance(row, np.ndarray) and row.ndim == 1

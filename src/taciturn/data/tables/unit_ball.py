@@ -46,7 +46,7 @@ class UnitBallScaling:
     def rows(
         self, X: Any, keep: NDArray[np.bool_] | None = None, chosen: NDArray[np.intp] | None = None
     ) -> Any:
-        """z for every row of X (dense, CSR or lazy), or only for the rows with the numbers `chosen`.
+        """z for every row of X (dense, CSR or lazy), or only for the rows with the indices `chosen`.
 
         A row with `keep` = False is all zeros, including the constant.
         """

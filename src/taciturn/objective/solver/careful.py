@@ -1,10 +1,10 @@
-"""Gradients with very small rounding errors, for a `tol` (see general.py) too small for ordinary gradients.
+"""Gradients with very small rounding errors, for accuracies (`tol`) that ordinary gradients cannot reach.
 
 Each matrix A is split as A = H + T. The high part H has only the first beta bits of the entries; the rest T
 is smaller by a factor of about 2^-beta. If 2 beta + log2(terms) <= 53, a sum of `terms` products of two high
-parts is exact in floats, in whatever order BLAS adds the products. Only products with a rest are rounded. So
-their error zeta is small: about 2^-beta gamma(d) (`gamma` is in rounding.py). The other errors are the
-rounding of the margins z and of the slopes L'(z) to floats.
+parts is exact in floats, in whatever order BLAS adds the products. Only products that contain a rest T are
+rounded. Their error zeta is small: about 2^-beta gamma(d), where rounding.py defines gamma. The only other
+errors come from rounding the margins z and the slopes L'(z) to floats.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _split_matrix(Z: Matrix, beta: int) -> tuple[Any, Any, float]:
 
 
 def _split(A: Array, top: Any, beta: int) -> tuple[Array, Array]:
-    """(H, T) with A = H + T. Adding and subtracting 1.5 * 2^52 quanta rounds each entry to whole quanta."""
+    """(H, T) with A = H + T. Adding and then subtracting 1.5 * 2^52 quanta rounds A to H, in whole quanta."""
     quantum = np.exp2(np.ceil(np.log2(np.where(top > 0.0, top, 1.0))) - beta)
     anchor = 1.5 * 2.0**52 * quantum
     high = (A + anchor) - anchor

@@ -21,7 +21,7 @@ from .newton import newton
 _SHRINK = 0.2  # tau is multiplied by this factor after each stage
 _SOFT = 0.1  # once tau c1 is at most this (c1 = sup L''), the loss itself is used, without smoothing
 _STEPS = 40  # the largest number of Newton steps in a stage
-_ENOUGH = 0.1  # a stage ends when the norm of the gradient is at most this share of its first value
+_ENOUGH = 0.1  # a stage ends when the norm of the gradient is at most this times the norm at its start
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """The general minimiser: argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f>, for all repeats at once.
 
-A repeat is one of several independent runs, each with its own noise. The minimised function phi is m-strongly
-convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m. The solver certifies `tol`: it makes this
-bound at most `tol`. The bound includes the rounding error of the gradient.
+O is the objective of a site (see local.py). A repeat is one of several independent runs, each with its own
+noise. The minimised function phi is strongly convex with a constant m, so a model f has at most the distance
+||grad phi(f)|| / m to the exact minimiser. The solver certifies `tol`: it makes this bound at most `tol`. The
+bound includes the rounding error of the gradient.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _UP = 1 + 1e-9  # covers the relative rounding errors of a norm and of m, for d 
 
 @dataclass
 class SolverState:
-    """Results of earlier solves of a site, which save time. A solution is within `tol` with any state."""
+    """Results of earlier solves of a site, kept to save time. With any state, a solution is within `tol`."""
 
     preconditioner: Preconditioner = field(default_factory=Preconditioner)
     last: tuple[Array, Array] | None = None  # the last minimisers, and the gradients of the loss term at them
@@ -50,9 +51,9 @@ def minimise_general(
 ) -> Solution:
     """argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f> for every row of `linear`, within `tol`.
 
-    The solver is globally convergent. It raises `NotConverged` if floats cannot certify `tol`. The same
-    inputs and state give the same bits, however many other threads run. A different number of repeats may
-    change the last bits, since BLAS then sums in a different order.
+    The solver is globally convergent. It raises `NotConverged` if rounding errors do not allow it to certify
+    `tol`. The same inputs and state give the same bits, however many other threads run. A different number of
+    repeats may change the last bits, since BLAS then sums in a different order.
     """
     check_arguments(objective, curvature, linear, start, tol)
     phi = GradientEvaluator(objective, curvature, linear)
@@ -72,7 +73,7 @@ def minimise_general(
     if not np.all(bound <= goal):
         reached = float(np.max(np.nan_to_num(bound, nan=np.inf))) / phi.strong
         raise NotConverged(
-            f"`tol` = {tol:g} is smaller than floats can certify at a site; {reached:.2g} was reached."
+            f"`tol` = {tol:g} is too small for the rounding errors at a site; {reached:.2g} was reached."
             f" Use tol >= {2 * reached:.1g}, or a larger penalty. Nothing was released."
         )
     return Solution(f, bound / phi.strong, bound, phi.count, state.preconditioner.rebuilds - built)
@@ -98,7 +99,10 @@ def _together(phi: GradientEvaluator, start: Array, goal: float, state: SolverSt
 def _solve_carefully(
     careful: CarefulGradientEvaluator, start: Array, goal: float, preconditioner: Preconditioner
 ) -> tuple[Array, Array]:
-    """Do the same as `_together`, with the careful gradients of careful.py: they have smaller errors."""
+    """Solve all repeats by L-BFGS with the gradients of careful.py, which have smaller rounding errors.
+
+    Return f, and bounds on the gradients' norms.
+    """
     bound = _certain(careful.gradient(start), careful.doubt(start))
     if np.all(bound <= goal):
         return start, bound
@@ -140,7 +144,7 @@ def check_arguments(objective: Objective, curvature: float, linear: Array, start
     checks.positive("tol", tol)
     if objective.strong + curvature <= 0.0:
         raise ParameterError(
-            "`curvature` must be above 0 if nothing else makes the objective strongly convex; got 0."
+            "`curvature` must be above 0, because the regulariser is not strongly convex; got 0."
         )
     shape = linear.shape
     if len(shape) != 2 or shape[0] == 0 or shape[1] != objective.dimension or start.shape != shape:

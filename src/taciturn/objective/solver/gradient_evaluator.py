@@ -3,9 +3,9 @@
     phi(f) = O(f) + (curvature/2) ||f||^2 - <linear, f>
     grad phi(f) = sum_n weight L'(z_n) Z_n + rho R'(f) + curvature f - linear
 
-O is the site's objective. `curvature` and `linear` come from the penalty, the other sites' models and the
-noise. A repeat is one of several independent runs, each with its own noise: one pass over the rows serves all
-repeats.
+O is the site's objective: the losses L(z_n) of the rows Z_n, and the regulariser rho R (see local.py).
+`curvature` and `linear` come from the penalty, the other sites' models and the noise. A repeat is one of
+several independent runs, each with its own noise. One pass over the rows serves all repeats.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class GradientEvaluator:
-    """Gradients of phi at one model per repeat, a row of F. `count` is the number of passes over the rows."""
+    """Gradients of phi at one model for each repeat. `count` is the number of passes over the site's rows."""
 
     def __init__(self, objective: Objective, curvature: float, linear: Array) -> None:
         self.objective = objective

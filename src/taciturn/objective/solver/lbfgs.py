@@ -26,14 +26,14 @@ from .gradient_evaluator import GradientEvaluator
 from .preconditioner import Preconditioner
 
 _MEMORY = 24  # the number of pairs kept; when the memory is full, the older half is dropped
-_OVERSHOOT = 0.9  # a step past the minimum is accepted if its slope is at most this times the initial |slope|
+_OVERSHOOT = 0.9  # a step past the minimum is accepted if slope at its end <= this * |slope at its start|
 _WINDOW = 4  # the rate of convergence is estimated from this many recent passes
 _PATIENCE = 30  # stop after more than this many passes without progress: only rounding errors remain
 _FRESH = 10  # about the number of passes that a solve with a new preconditioner needs
 
 
 class Pairs:
-    """The approximate inverse Hessian of every repeat in compact form, each from its own pairs (s, y)."""
+    """The approximate inverse Hessians in compact form: one for each repeat, from its own pairs (s, y)."""
 
     def __init__(self, repeats: int, dimension: int) -> None:
         self._S = np.empty((repeats, _MEMORY, dimension))
@@ -115,7 +115,7 @@ def lbfgs(
     """(f, gradient) with ||gradient|| <= target in every repeat. A pass is one evaluation of gradients.
 
     The result misses the target if `most` passes are not enough, or if rounding errors prevent progress.
-    known : an approximation of the gradient at `start`, which saves one pass; None if there is none.
+    known : an approximation of the gradient at `start`, which saves one pass; None if it is not known.
     """
     g = phi.gradient(start) if known is None else known
     if (norms(g) <= target).all():
@@ -151,7 +151,7 @@ def lbfgs(
 
 
 def _worth_rebuilding(history: list[float], cost: float) -> bool:
-    """Whether a rebuilt P would probably need fewer passes than the present P at its latest rate.
+    """Whether rebuilding P would probably save passes, if the present P keeps its latest rate of convergence.
 
     history : after each pass, the largest ratio of a gradient's norm to its target.
     cost : the cost of a rebuild, in passes.

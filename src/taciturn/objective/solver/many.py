@@ -1,6 +1,6 @@
 """Minimise the objectives of sites: small sites by compiled kernels, all others by the general solver.
 
-A kernel solves many small sites in one call, from a pack, which holds their rows (see small/sites.py). The
+A kernel solves many small sites in one call. It reads their rows from a `Pack` (see small/sites.py). The
 general solver solves one site at a time. Both bound the distance to the exact minimiser by `tol`, as
 general.py explains.
 """
@@ -92,7 +92,7 @@ class ManySites:
     def _kernel(
         self, places: Places, packed: Pack, curvature: Array, linear: Array, start: Array, tol: float
     ) -> Array:
-        """The minimisers of packed sites. The general solver solves repeats that a kernel cannot certify."""
+        """The minimisers of packed sites. The general solver finishes repeats that miss `tol`."""
         typical, d = self.objectives[places[0]], start.shape[2]
         check_arguments(typical, float(curvature.min()), linear.reshape(-1, d), start.reshape(-1, d), tol)
         f, bound = packed.minimise(curvature, linear, start, tol)
@@ -108,9 +108,10 @@ def minimise(
 ) -> Solution:
     """argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f> for every row of `linear`, within `tol`.
 
-    The solver is globally convergent. It raises `NotConverged` if floats cannot certify `tol`, so a returned
-    solution is always within `tol`. The same inputs and state give the same bits, however many other threads
-    run. The result of a repeat of a small site depends neither on the other repeats nor on the state.
+    The solver is globally convergent. It raises `NotConverged` if rounding errors do not allow it to certify
+    `tol`, so a returned solution is always within `tol`. The same inputs and state give the same bits,
+    however many other threads run. At a small site, the result of a repeat depends neither on the other
+    repeats nor on the state.
     """
     if not is_small(objective):
         return minimise_general(objective, curvature, linear, start, tol, state)
@@ -123,9 +124,9 @@ def minimise(
 def finish(
     objective: Objective, curvature: float, linear: Array, start: Array, tol: float, f: Array, bound: Array
 ) -> int:
-    """Let the general solver replace f and bound of the repeats that the kernel could not certify.
+    """Let the general solver replace `f` and `bound` in the repeats in which the kernel did not reach `tol`.
 
-    Return its number of passes over the rows.
+    Return the number of passes of the general solver over the rows.
     """
     passes = 0
     for r in np.flatnonzero(~(bound <= (objective.strong + curvature) * tol)):

@@ -27,7 +27,7 @@ _NOISE = 10.0  # a step counts as idle only if the norm is at most this many tim
 
 
 def newton(phi: GradientEvaluator, start: Array, target: float, *, steps: int = 200) -> Array:
-    """f, (1, d), of a single repeat: ||gradient|| <= target, if the steps and rounding errors allow this."""
+    """A model f, (1, d), with ||gradient|| <= target, unless `steps` or rounding errors prevent this."""
     f = start
     best, least, idle = f, np.inf, 0
     for _ in range(steps):
@@ -45,12 +45,12 @@ def newton(phi: GradientEvaluator, start: Array, target: float, *, steps: int = 
 
 
 def newton_step(phi: GradientEvaluator, f: Array) -> Array:
-    """The Newton step -H^-1 gradient, (1, d). Near the minimiser, its length is about the distance to it."""
+    """The Newton step -H^-1 gradient, (1, d). Near the minimiser, it leads almost to the minimiser."""
     return _direction(phi, f, phi.gradient(f)[0])
 
 
 def _direction(phi: GradientEvaluator, f: Array, g: Array) -> Array:
-    """-H^-1 g: by a direct solve if H is small, else by conjugate gradients with diagonal preconditioner."""
+    """-H^-1 g: a direct solve if H is small, else conjugate gradients with a diagonal preconditioner."""
     weights = phi.mean_weights(f)
     diagonal = phi.mean_diagonal(f)
     if f.shape[1] <= LARGEST_MATRIX:
@@ -83,7 +83,7 @@ def _solve_system(H: Array, g: Array) -> Array:
 
 
 def _descent(p: Array, g: Array, diagonal: Array) -> Array:
-    """p if p is a descent direction, else -g / diagonal: rounding can spoil p if H is nearly singular."""
+    """p if it is a descent direction, else -g / diagonal. If H is nearly singular, rounding can spoil p."""
     return p if np.all(np.isfinite(p)) and float(p[0] @ g) < 0.0 else -(g / diagonal)[None, :]
 
 

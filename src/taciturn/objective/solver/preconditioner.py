@@ -1,6 +1,6 @@
 """The preconditioner P ~ (Hessian of phi)^-1; gradient_evaluator.py defines phi and its `curvature`.
 
-A site has one P for all repeats, from the mean of their second derivatives. P has one of three forms:
+A site has one P for all repeats, based on the mean of their second derivatives. P has one of three forms:
 
     Primal    (G + D)^-1, G = Z' W Z                            d x d
     Dual      D^-1 - D^-1 Z' W^1/2 (I + K)^-1 W^1/2 Z D^-1      rows x rows, K = W^1/2 Z D^-1 Z' W^1/2
@@ -114,9 +114,9 @@ class Preconditioner:
         self.rebuilds += 1
 
     def ready(self, phi: GradientEvaluator, F: Array) -> None:
-        """Build P at the models F if there is none, or if the curvature term has changed much since.
+        """Build P at the models F if there is no P, or if phi's curvature differs much from P's.
 
-        If the curvature term has changed a little, update P. Otherwise keep P.
+        If it differs a little, update P. Otherwise keep P.
         """
         if self.form is None:
             self.build(phi, F)
@@ -128,7 +128,7 @@ class Preconditioner:
             self.form = self.form.following(phi)
 
     def cost(self, phi: GradientEvaluator) -> float:
-        """The cost of building P, measured in passes over the rows: 1 for W, and B d^2 / (4 B d repeats)."""
+        """The cost of building P, in passes over the rows: 1 for W, and d / (4 repeats) for Z' W Z."""
         if isinstance(self.form, Diagonal):
             return float(LARGEST_MATRIX)  # never rebuild: the L-BFGS pairs are worth more than a new diagonal
         return 1.0 + phi.objective.dimension / (4.0 * len(phi.linear))
@@ -151,7 +151,7 @@ def _dual(phi: GradientEvaluator, root: Array, rest: Array) -> Dual:
 
 
 def positive_inverse(A: Array) -> Array:
-    """A^-1 for a positive definite A. If Cholesky fails: of A with a larger diagonal, or else of diag A."""
+    """A^-1 for a positive definite A. If Cholesky fails, a larger diagonal is used, or else only diag A."""
     eye, size = np.eye(len(A)), float(np.trace(A))
     for jitter in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
         try:

@@ -2,15 +2,16 @@
 
 Let u = 2^-53 and gamma(k) = k u / (1 - k u). The rounding error of a sum of k products, in any order, is at
 most gamma(k) times the sum of the products' absolute values [Higham, Accuracy and Stability, 3.1]. Products
-that are zero do not count: a row with w nonzero entries has k = w. Hence, for one model f, the errors of
-these quantities are at most
+that are zero do not count: a row with w nonzero entries has k = w. Hence, for one model f and the loss L,
+the errors of these quantities are at most
 
     z_n          dz = gamma(w + 1) (||x_n|| ||f|| + |offset|)
     L'(z_n)      ds = c1 dz + 8 u s1 + 2 u c1 (|z| + shift)      (c1 dz comes from z, the rest from L')
     Z' L'(z)     sum_n ||x_n|| (ds + gamma(rows of a block + blocks + 2) s1)
 
-where c1 = sup L'' and s1 = sup |L'|, and the last error is multiplied by the weight. The final additions add
-errors of at most 4 u times the terms that they add.
+where c1 = sup L'', s1 = sup |L'|, and losses.py explains `shift`. In the gradient, Z' L'(z) is multiplied by
+the weight of the rows, and so is its error. The final additions add errors of at most 4 u times the terms
+that they add.
 """
 
 from __future__ import annotations
@@ -75,11 +76,12 @@ def steepest(loss: Loss, z: Array) -> float | Array:
 def least_tol(
     loss: Loss, *, C: float, m: Array, smooth: Array, pull: Array, samples: Array, d: int, target: float
 ) -> Array:
-    """A `tol` that careful gradients (careful.py) certify for all rows of norm at most 1.
+    """A `tol` that the solver can reach with careful gradients (careful.py), if all rows have norm <= 1.
 
+    C : the weight of the loss.
     m : the strong convexity constant of the minimised function.
-    pull : an upper bound on ||linear|| / m, where `linear` includes the noise. The norm of the minimiser is
-        at most F = pull + C s1 / m.
+    pull : an upper bound on ||linear|| / m, where `linear` is the linear term of the minimised function. It
+        includes the noise. The norm of the minimiser is at most F = pull + C s1 / m.
     smooth : the curvature bound of all terms except the loss, divided by m.
     target : an upper bound on |y|; 0 for classification.
 
@@ -90,7 +92,8 @@ def least_tol(
         8 u (C s1 / m + smooth F + pull) + (C / m) (4 u w + 8 u s1 + 2 u c1 shift)
 
     plus the errors of the products with a rest (see careful.py). This error counts twice: in the gradient,
-    and in its error bound. The total is doubled, because the solver may stop at twice the limit of floats.
+    and in the bound on the gradient's error. The total is doubled, because the solver may stop at twice the
+    smallest norm that floats allow.
     """
     s1, c1, weight = loss.slope_bound, loss.curvature_bound, C / m
     F = pull + weight * s1
@@ -104,7 +107,7 @@ def least_tol(
 
 
 def _wobble(loss: Loss, z: Array) -> Array:
-    """An upper bound on sup |z| L''(z). Times the relative error of z, it bounds the error of L'(z)."""
+    """An upper bound w on sup |z| L''(z). An error of e |z| in z changes L'(z) by at most about w e."""
     if type(loss) is Logistic:
         return np.asarray(0.23)
     if type(loss) is LogCosh:

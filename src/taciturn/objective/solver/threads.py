@@ -12,12 +12,12 @@ from threadpoolctl import ThreadpoolController
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit every BLAS to one thread inside the `with` block. Enter it once per run, because this is slow."""
+    """Limit every BLAS to one thread inside the `with` block. Entering it is slow, so do it once per run."""
     with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
 
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """The loaded BLAS libraries. They are searched again if the number of loaded modules has changed."""
+    """The loaded BLAS libraries. The search is repeated if the number of loaded modules has changed."""
     return ThreadpoolController()

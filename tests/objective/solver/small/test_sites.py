@@ -96,7 +96,7 @@ def test_what_the_kernel_cannot_certify_the_general_solver_finishes(csr: bool) -
     assert np.all(finished.distance <= 1e-9) and finished.passes > 0
     again = minimise(objective, **task, tol=1e-9, state=SolverState())
     assert np.array_equal(finished.f, again.f)
-    with pytest.raises(NotConverged, match="smaller than floats can certify"):
+    with pytest.raises(NotConverged, match="too small for the rounding errors"):
         minimise(objective, **task, tol=1e-22, state=SolverState())
 
 

@@ -2,13 +2,15 @@
 
     minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
 
-Here m = rho/N + curvature and b = linear (see gradient_evaluator.py). A repeat is one of several independent
-runs, each with its own b. The arguments `work` and `room` are memory for intermediate results.
+Here f is the model, Z_n is row n, and L is the loss. m is called `strong` in gradient_evaluator.py, and b is
+called `linear`. A repeat is one of several independent runs, each with its own b. The arguments `work` and
+`room` are memory for intermediate results.
 
-The direction is -H^-1 g with H = m + Z' W Z, from a Cholesky factorisation of H. If there are fewer rows than
-features, the smaller matrix m + W^1/2 Z Z' W^1/2 is factorised instead (Woodbury's identity). The step length
-comes from the line search of `newton.py`, which uses only slopes and guarantees that phi decreases. The
-result of a repeat does not depend on the other repeats.
+Each step goes in the direction -H^-1 g, where g is the gradient of phi, H = m I + Z' W Z is its Hessian, and
+the diagonal matrix W contains weight L''. The direction is computed from a Cholesky factorisation of H. If
+there are fewer rows than features, the smaller matrix m I + W^1/2 Z Z' W^1/2 is factorised instead, by
+Woodbury's identity. The step length comes from the line search of `newton.py`, which uses only slopes and
+guarantees that phi decreases. The result of a repeat does not depend on the other repeats.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ from .slopes import LossCode, curvatures, gradient_doubt, mean_quality, slopes, 
 
 Whole = NDArray[np.int64]
 
-_UP = 1.0 + 1e-9  # a factor larger than the relative rounding error of a norm and of m
+_UP = 1.0 + 1e-9  # this factor covers the relative rounding errors of a norm and of m
 _STEPS = 60  # after this many Newton steps the general solver takes over
 _TRIALS = 60  # the most trial steps along one direction
-# Stop if the gradient's norm is <= _NOISE times its error bound, and did not halve in over _PATIENCE steps.
+# Stop if the gradient's norm has not halved for more than _PATIENCE steps, and is at most _NOISE times the
+# bound on the gradient's rounding error.
 _NOISE, _PATIENCE = 10.0, 3
 
 
@@ -128,7 +131,10 @@ def _direction(rows: Matrices, m: float, h: Array, g: Array, t: Array, p: Array)
 def _step(
     law: LossCode, weight: float, a: float, first: float, rise: float, z: Array, u: Array, t: Array, s: Array
 ) -> float:
-    """A step length x that decreases phi. The slope at x is first + x rise + weight <L'(z + x u), u>."""
+    """A step length x that decreases phi.
+
+    The slope of phi at the step length x is first + x rise + weight <L'(z + x u), u>; at 0 it is -a.
+    """
     bend = weight * law.bend * dot(u, u) + rise
     low, high, at = 0.0, np.inf, 1.0
     for _ in range(_TRIALS):
@@ -150,7 +156,7 @@ def _step(
 def _minimise(
     law: LossCode, rows: Matrices, m: float, b: Array, f: Array, goal: float, work: Array, room: Array
 ) -> float:
-    """Replace the starting point f by the best model found; return a bound on the gradient's norm at it."""
+    """Replace the starting point in f by the best model found. Return a bound on its gradient's norm."""
     count, d = rows.Z.shape
     z, u, s, t, h = work[0, :count], work[1, :count], work[2, :count], work[3, :count], work[4, :count]
     g, p, best = room[0], room[1], room[2]
@@ -210,9 +216,9 @@ def minimise_sites(
 ) -> None:
     """Solve all repeats of all sites: replace the starting points in f, (sites, repeats, d), by minimisers.
 
-    Site i has the rows first[i] to first[i + 1] - 1 of Z and offset. facts[i] is: weight, max ||x||, max
-    |offset|, the largest number of entries in a row, m, and the target for the gradient's norm. On return,
-    bound (sites, repeats) holds upper bounds on the norms of the gradients.
+    Site i has the rows first[i] to first[i + 1] - 1 of Z and offset. facts[i] has six numbers: the weight,
+    max ||x||, max |offset|, the largest number of entries in a row, m, and the target for the gradient's
+    norm. On return, `bound`, (sites, repeats), has upper bounds on the norms of the gradients.
     """
     sites, repeats, d = f.shape
     most = most_rows(first)

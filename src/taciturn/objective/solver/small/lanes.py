@@ -1,7 +1,7 @@
 """Compiled products of sparse rows with four models at a time, in a fixed order of summation.
 
-A lane is the column of one of the four models. Numbers of different lanes are never combined, so the product
-with a model does not depend on the other models.
+The four models are the four columns of an array; such a column is called a lane. Numbers of different lanes
+are never combined, so the product with a model does not depend on the other models.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def add_scaled(out: Array, by: Array, A: Array) -> None:
 
 @compiled
 def fill_lanes(models: Array, first: int, out: Array) -> None:
-    """Fill `out`, (d, lanes), with models first, first + 1, ...; lanes left over get the model `first`."""
+    """Fill `out`, (d, lanes), with the models first, first + 1, ...; a lane without a model gets `first`."""
     for r in range(LANES):
         model = models[first + r] if first + r < len(models) else models[first]
         for j in range(len(out)):

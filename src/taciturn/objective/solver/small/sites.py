@@ -1,9 +1,10 @@
-"""Small sites: the rule that decides which sites are small, and `Pack`, their rows in arrays for the kernels.
+"""The rule that decides which sites are small, and the class `Pack`, which stores the rows of small sites.
 
-The rule is fixed, so that simulations and real sites use the same solver and get the same bits. Sites with
-dense rows use `kernel.py` (Newton with Cholesky), sites with sparse rows use `sparse_kernel.py` (Newton with
-conjugate gradients). The limits were chosen for one to ten repeats: for larger sites, matrix products for all
-repeats at once are faster than the kernels.
+Small sites are solved by compiled functions, the kernels: sites with dense rows by `kernel.py` (Newton with
+Cholesky), and sites with sparse rows by `sparse_kernel.py` (Newton with conjugate gradients). The rule is
+fixed, so that simulations and real sites use the same solver and get the same bits. The limits were chosen
+for one to ten repeats (independent runs). For larger sites, the general solver is faster, because each of its
+matrix products serves all repeats.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 Form = Literal["dense", "sparse"]
 
 MOST_WORK = 220_000
-"""The largest cost of a Newton step, k^2 (rows + 2 k) with k = min(rows, features), of a small dense site."""
+"""A dense site is small only if k^2 (rows + 2 k), the cost of a Newton step, is at most this number, where k
+is min(rows, features)."""
 MOST_ENTRIES = 50_000
-"""The largest number of entries, rows times features, of a small dense site."""
+"""A dense site is small only if rows times features is at most this number."""
 MOST_STORED = 8_192
 """The largest number of stored entries of a small sparse site."""
 MOST_FEATURES = 2_048
@@ -39,10 +41,10 @@ MOST_FEATURES = 2_048
 
 
 def small_form(objective: Objective) -> Form | None:
-    """The kernel that solves the site with this objective; None if the general solver does.
+    """The kernel for the site with this objective, "dense" or "sparse"; None if the general solver is used.
 
-    The general solver is for large sites, rows of different weights, squared losses, and losses or
-    regularisers that a user wrote.
+    The general solver is used if the site is large, if its rows have different weights, or if the loss is the
+    squared loss. It is also used if a user wrote the loss or the regulariser.
     """
     if len(objective.parts) != 1 or type(objective.regularizer) is not L2 or _code(objective.loss) is None:
         return None
@@ -70,7 +72,7 @@ def is_small_size(rows: int, dimension: int) -> bool:
 
 
 def loss_code(loss: Loss) -> LossCode:
-    """A loss that the kernels know, as numbers that the kernels can read."""
+    """The numbers that describe the loss to the kernels. Raise an error if no kernel supports the loss."""
     from .slopes import LossCode  # imported here, because it loads numba, which is slow
 
     code, width = _code(loss), getattr(loss, "h", getattr(loss, "scale", 1.0))
@@ -80,7 +82,7 @@ def loss_code(loss: Loss) -> LossCode:
 
 
 def _code(loss: Loss) -> int | None:
-    """The number of a loss in the kernels; None for any other loss, even a subclass of one of them."""
+    """0 for `Logistic`, 1 for `SmoothHinge`, 2 for `LogCosh`; None for other classes, even subclasses."""
     kinds = (Logistic, SmoothHinge, LogCosh)
     return kinds.index(type(loss)) if type(loss) in kinds else None
 
@@ -89,8 +91,9 @@ def _code(loss: Loss) -> int | None:
 class Pack:
     """The rows of many sites, one site after the other. Site i has the rows first[i] to first[i + 1] - 1.
 
-    arrays : the rows as the kernels take them: one dense array; or entries, columns and row pointers (CSR).
-    facts : one row per site: weight, max ||x||, max |offset|, and the largest number of entries in a row.
+    arrays : the rows as one dense array, or in CSR form as three arrays (entries, columns, row pointers).
+    facts : one row per site with four numbers: the weight of the site's rows, max ||x||, max |offset|, and
+        the largest number of entries in a row.
     strong : (sites,), the strong convexity constant of each objective.
     """
 
@@ -104,7 +107,8 @@ class Pack:
     def minimise(self, curvature: Array, linear: Array, start: Array, tol: float) -> tuple[Array, Array]:
         """(f, bound): the minimisers, (sites, repeats, d), and upper bounds on the gradients' norms at f.
 
-        If a bound is above (strong + curvature) tol, the kernel could not certify `tol` for that repeat.
+        If the bound of a repeat is at most (strong + curvature) tol, its f is within `tol` of the exact
+        minimiser. The kernel does not reach this in all cases.
         """
         strong = self.strong + curvature
         facts = np.column_stack([self.facts, strong, strong * tol])
@@ -134,7 +138,7 @@ class Pack:
         )
 
     def view(self, piece: slice, own: Rows) -> Any:
-        """One site's rows as a view of the pack's arrays; the view replaces the site's own arrays."""
+        """The rows `piece` of the pack, without a copy, as the matrix Z of a site with the rows `own`."""
         if len(self.arrays) == 1:
             return self.arrays[0][piece]
         entries, columns, pointers = self.arrays
@@ -155,7 +159,10 @@ class Pack:
 
 
 def pack(objectives: Sequence[Objective]) -> Pack:
-    """Pack small sites, all dense or all sparse; the objectives then keep views of the pack's arrays."""
+    """Join the rows of small sites, all dense or all sparse, in a `Pack`.
+
+    If there are several objectives, each then stores views of the pack's arrays in place of its own arrays.
+    """
     held = [objective.parts[0].rows for objective in objectives]
     parts = [objective.parts[0] for objective in objectives]
     if small_form(objectives[0]) == "dense":

@@ -1,6 +1,6 @@
-"""Compiled values, slopes and curvatures of three losses of taciturn, for many margins z at once.
+"""Compiled functions that compute the values, slopes and curvatures of three losses L at many margins z.
 
-Compiled functions cannot take a loss object. They take a `LossCode`, which describes the loss by numbers.
+A compiled function cannot use a loss object. It uses a `LossCode`, which describes the loss by numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ _FAR = 700.0  # exp(-700) is not subnormal
 
 
 class LossCode(NamedTuple):
-    """A loss with |L'| <= 1 as numbers: `code` is its kind, `width` its h or scale, `bend` sup L''."""
+    """The numbers that describe a loss L with |L'| <= 1.
+
+    code : LOGISTIC, HINGE or LOG_COSH.
+    width : the parameter `h` of `SmoothHinge` or `scale` of `LogCosh`; not used for `Logistic`.
+    bend : sup L''.
+    shift : no intermediate result of L'(z) exceeds |z| + shift.
+    """
 
     code: int
     width: float
@@ -26,7 +32,7 @@ class LossCode(NamedTuple):
 
 @compiled
 def slopes(law: LossCode, z: Array, s: Array) -> None:
-    """s = L'(z); the error of each entry is at most 8 u + 2 u c1 (|z| + shift), u = 2^-53."""
+    """s = L'(z); the error of each entry is at most 8 u + 2 u bend (|z| + shift), where u = 2^-53."""
     width = law.width
     if law.code == LOGISTIC:
         for n in range(len(z)):
@@ -91,8 +97,8 @@ def gradient_doubt(
 ) -> float:
     """An upper bound on the rounding error of a gradient, derived in `rounding.py`.
 
-    sizes : weight, max ||x||, max |offset|, and the largest number of entries in a row plus one.
-    count, length, pull : the number of rows, ||f||, and ||b||; m and b are those of kernel.py.
+    sizes : the weight, max ||x||, max |offset|, and 1 + the largest number of entries in a row.
+    count, length, pull : the number of rows, ||f||, and ||b||; kernel.py explains m, f and b.
     """
     weight, norm, far, wide = sizes
     reach = weight * count * norm

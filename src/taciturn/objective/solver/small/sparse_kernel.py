@@ -2,12 +2,14 @@
 
     minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
 
-Here m = rho/N + curvature and b = linear (see gradient_evaluator.py). A repeat is one of several independent
-runs, each with its own b. Conjugate gradients that stop early still give a descent direction. The step length
-comes from the line search of `newton.py`, which uses only slopes and guarantees that phi decreases. The first
-directions are approximate; the faster the gradient decreases, the more exact the next direction is. Each
-repeat has a lane, which is one column of the arrays. A lane that is done keeps its model while the others
-continue. The arguments `work` and `room` are memory for intermediate results.
+Here f is the model, Z_n is row n, and L is the loss. m is called `strong` in gradient_evaluator.py, and b is
+called `linear`. A repeat is one of several independent runs, each with its own b. Each repeat has a lane,
+which is one column of the arrays. A lane that is done keeps its model while the others continue. The
+arguments `work` and `room` are memory for intermediate results.
+
+Conjugate gradients that stop early still give a descent direction. So the first directions are only
+approximate; the faster the gradient decreases, the more exact the next direction is. The step length comes
+from the line search of `newton.py`, which uses only slopes and guarantees that phi decreases.
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ from ....kernels.arithmetic import compiled
 from .lanes import LANES, SparseRows, add_scaled, backward, dots, fill_lanes, forward, margins, sparse_rows
 from .slopes import LossCode, curvatures, gradient_doubt, mean_quality, slopes, total_value
 
-_UP = 1.0 + 1e-9  # a factor larger than the relative rounding error of a norm and of m
+_UP = 1.0 + 1e-9  # this factor covers the relative rounding errors of a norm and of m
 _STEPS = 60  # after this many Newton steps the general solver takes over
 _TRIALS = 60  # the most trial steps along one direction
 _PRODUCTS = 150  # the most products with the Hessian for one direction
-# Stop if the gradient's norm is <= _NOISE times its error bound, and did not halve in over _PATIENCE steps.
+# Stop if the gradient's norm has not halved for more than _PATIENCE steps, and is at most _NOISE times the
+# bound on the gradient's rounding error.
 _NOISE, _PATIENCE = 10.0, 3
 _LOOSE = 0.1  # the largest ||H p + g|| / ||g|| that is allowed for a direction p
 
@@ -35,7 +38,7 @@ _LOOSE = 0.1  # the largest ||H p + g|| / ||g|| that is allowed for a direction 
 def _directions(
     rows: SparseRows, m: float, h: Array, G: Array, need: Array, P: Array, u: Array, room: Array, work: Array
 ) -> None:
-    """Compute P ~ -H^-1 G with ||H P + G||^2 <= need in every lane, and u = Z P; h has the row curvatures."""
+    """Compute P ~ -H^-1 G with ||H P + G||^2 <= need in every lane, and u = Z P; h is weight L''."""
     Q, left, HQ, y, v = room[0], room[1], room[2], work[0], work[1]
     rest, new, bend, by = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
     P[:] = 0.0
