@@ -57,11 +57,11 @@ def test_pandas_missing_value_matches_no_class():
 @pytest.mark.parametrize(
     ("classes", "y", "words"),
     [
-        ([0, 1], TRUE.astype(str), r"got numbers and texts\. Write classes=\['0', '1'\], or convert y"),
-        ([0, 1], TRUE.astype(str).astype(object), "got numbers and texts"),
-        (["0", "1"], TRUE, r"got texts and numbers\. Drop the quotes"),
-        (["False", "True"], TRUE == 1, "got texts and numbers"),
-        ([0, 1], TRUE.astype("M8[s]"), "got numbers and others"),
+        ([0, 1], TRUE.astype(str), r"`y` has texts\. Write classes=\['0', '1'\], or convert y"),
+        ([0, 1], TRUE.astype(str).astype(object), "`classes` has numbers, `y` has texts"),
+        (["0", "1"], TRUE, r"`classes` has texts, `y` has numbers\. Drop the quotes"),
+        (["False", "True"], TRUE == 1, "`classes` has texts, `y` has numbers"),
+        ([0, 1], TRUE.astype("M8[s]"), "`classes` has numbers, `y` has other values"),
     ],
 )
 def test_another_type_is_one_clear_error_and_shows_no_label(rows, classes, y, words):

@@ -136,7 +136,7 @@ def test_train_writes_personal_models_only_beside_the_tables(tmp_path: Path, cap
     written = sorted((tmp_path / "study").rglob("*own-model.json"))
     assert written and all(path.parent.name != "run" for path in written)
     assert all("not to be shared" in path.read_text() for path in written)
-    assert told.count("not to be shared") == len(written)
+    assert told.count("do not share this model") == len(written)
     assert run(["evaluate", str(written[0]), str(tmp_path / "study" / "job.toml"), "--epsilon", "1"]) == 1
 
 

@@ -208,7 +208,7 @@ def test_planned_run_beats_a_single_site() -> None:
 def test_the_proxy_may_be_a_schema_or_rows() -> None:
     fields = (Number("age", 0, 100), Category("sex", ("f", "m")), Number("hours", 0, 99))
     assert quick(dimension=5, proxy=Schema(fields)).to_dict()["proxy"] == "generated from the schema"
-    with pytest.raises(ParameterError, match="schema's 4 features"):
+    with pytest.raises(ParameterError, match="must be 4, or 5 with an intercept, for this schema"):
         quick(dimension=9, proxy=Schema(fields))
     proxy = generate_proxy(5, 300, "classification", seed=2)
     assert quick(dimension=5, proxy=(proxy.X, proxy.y)).to_dict()["proxy"] == "given by the user"
@@ -234,8 +234,8 @@ def test_error_names_the_wrong_setting() -> None:
         ({"graph": "complete", "samples": [900]}, "`effort` must be left out with one site; got 'quick'"),
         ({"graph": "ring"}, "`samples` must have one entry per site for `graph` = 'ring'; got 9044"),
         ({"unit": "family"}, "`unit` must be one of"),
-        ({"unit": "person", "noise": "norm"}, "needs Gaussian noise; got 'norm'"),
-        ({"unit": "person", "delta": 0.0}, "needs Gaussian noise; got 'best' and 0"),
+        ({"unit": "person", "noise": "norm"}, "needs Gaussian noise; got noise = 'norm'"),
+        ({"unit": "person", "delta": 0.0}, "needs Gaussian noise; got noise = 'best' and delta = 0"),
     ):
         with pytest.raises(ParameterError, match=words):
             quick(**changes)

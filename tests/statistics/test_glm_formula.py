@@ -124,7 +124,7 @@ def test_count_of_complete_records_is_not_biased_where_all_are_complete() -> Non
         ("death ~ np.log(age)", "must be made of columns"),
         ("death ~ __import__('os').system('true')", "must be made of columns|must have the form"),
         ("death ~ {age + 1}", "must be made of columns|must name columns"),
-        ("death ~ age - 1", "must keep its intercept"),
+        ("death ~ age - 1", "must not remove the intercept"),
         ("death ~ 1", "at least one column"),
         ("age ~ bmi", "an outcome with two values"),
         ("~ age", "the form"),

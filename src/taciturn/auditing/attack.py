@@ -7,17 +7,18 @@ record has the weight w. With u = 1/(2 eta V), the optimality condition of round
     e(t) - u w p(t) v = u A(t) + B(t),     v = y x and p = |L'| of the unknown record
     A = -2 lam - grad O(f) over the known records,     B = (V f(t-1) + heard(t-1)) / (2 V) - f(t)
 
-and heard is the sum of the neighbours' broadcasts. The observer can compute the right side, except for u if
-eta is secret. In the mean over many rounds the noise nearly cancels, and v remains, up to a factor. Four
-observers use different values of eta:
+where heard(t) is the sum of the neighbours' broadcasts in round t. The observer can compute the right side if
+it knows u; but eta, and thus u, may be secret. In the mean over many rounds the noise nearly cancels, and a
+multiple of v remains. Four observers use different values of eta:
 
     known       the true eta_i(t), as if it were public
     constant    the dual step as a guess of eta in every round
     estimated   the most likely eta of each round: one unknown and d equations
     geometric   the most likely eta of each round, smoothed to a geometric schedule
 
-Without noise the last two observers alternate: an estimate of the record gives a better eta, and this eta
-gives a better estimate of the record. With noise this alternation would only fit the noise.
+If the method adds no noise, the last two observers improve their estimates in turns: an estimate of the
+record gives a better eta, and the better eta gives a better estimate of the record. With noise, further turns
+would only fit the noise, so the observers take one turn.
 """
 
 from __future__ import annotations
@@ -70,10 +71,10 @@ def estimate_u(
 ) -> Array:
     """The most likely u = 1/(2 eta V) of each round: one unknown and d equations.
 
-    The estimate maximises ln p_noise(u A + B) + sum ln(1 + u m), where m are the eigenvalues of O'' at the
-    broadcast, `curvature`, (..., d). The second term is the Jacobian; without it the estimate is too small.
-    `scale` is the scale of the noise. Without noise (noise "none") the estimate is the u with the smallest
-    residual, and only A and B matter. With noise, the search covers 8 decades around `centre`.
+    The estimate maximises ln p_noise(u A + B) + sum ln(1 + u m). The sum is over the values m in `curvature`,
+    (..., d): the eigenvalues of O'' at the broadcast. This sum is the effect of the Jacobian; without it the
+    estimate would be too small. `scale` is the scale of the noise. The search covers 8 decades around
+    `centre`. If `noise` is "none", only A and B are used: the estimate is the u with the smallest residual.
     """
     AA, AB, BB = (np.sum(x * y, axis=-1) for x, y in ((A, A), (A, B), (B, B)))
     if noise == "none":
@@ -114,7 +115,7 @@ def chance_cosine(d: int) -> float:
 
 
 OBSERVERS = ("known", "constant", "estimated", "geometric")
-_TURNS = 3  # how often the estimates of eta and of the record alternate
+_TURNS = 3  # without noise, the number of times that eta and the record are estimated in turns
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,8 @@ class AttackResult:
     eta_ratio : the observer's eta in the last round before the estimate, divided by the true eta.
     chance : E|cos| of a random direction.
     prior, prior_label : what a guess without an attack achieves: the mean cosine between a record and the
-        mean y x of the known records, and the share of attacked records with the more frequent label.
+        mean y x of the known records; and the share of attacked records that have the site's most frequent
+        label.
     """
 
     observers: tuple[str, ...]
@@ -141,7 +143,7 @@ class AttackResult:
     prior_label: float
 
     def table(self) -> list[dict[str, Any]]:
-        """One row per observer and number of rounds: the cosine, its quantiles, and the labels recovered."""
+        """One row for each observer and entry of `rounds`: cosines, and the share of recovered labels."""
         rows: list[dict[str, Any]] = []
         for i, name in enumerate(self.observers):
             for j, t in enumerate(self.rounds):
@@ -180,9 +182,9 @@ def run_attack(
 
     Parameters
     ----------
-    method : `MADMM` or `ADMM`, which add no noise; `PenaltyPerturbation` or `DualPerturbation`.
+    method : `MADMM` or `ADMM`, which add no noise; or `PenaltyPerturbation` or `DualPerturbation`.
     site, records : the attacked site, and which of its records are attacked, one at a time.
-    labels : the site's y. If all features are at least 0, `labels` may be left out: the signs of y x give y.
+    labels : the site's y. `labels` may be left out if no feature is negative: the signs of y x then give y.
     at : the numbers of rounds after which to estimate; by default 1, 2, 5, 10, 20, 50, ... and `rounds`.
     observers : which observers attack. "known" knows eta, "constant" uses the dual step instead, "estimated"
         estimates eta in every round, and "geometric" smooths these estimates to a geometric schedule.
@@ -191,8 +193,8 @@ def run_attack(
     tables = method.tables(problem.n, rounds)
     if tables.on_output:
         raise ParameterError(
-            "`method` must send its minimisers without noise on them; leave out `output_noise`, or choose "
-            "another method than PrimalPerturbation."
+            "`method` must send its minimisers without noise on them. Leave out `output_noise`, and do not "
+            "use PrimalPerturbation."
         )
     most = problem.site(checks.among_sites("site", site, problem.n)).rows - 1
     if any(checks.whole("records", k) > most for k in records):
@@ -217,7 +219,7 @@ def run_attack(
 
 
 def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
-    """The rounds after which to estimate: those in `at`, or 1, 2, 5, 10, 20, 50, ... and the last round."""
+    """The rounds after which the observers estimate: `at`, or 1, 2, 5, 10, 20, 50, ... and the last round."""
     if at is not None:
         looks = tuple(checks.whole("at", t, least=1) for t in at)
         if max(looks) > rounds:
@@ -228,7 +230,7 @@ def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
 
 
 class _Observation:
-    """What the observer computes from the broadcasts without a guess of eta."""
+    """Everything that the observer can compute from the broadcasts without an estimate of eta."""
 
     def __init__(
         self,
@@ -295,15 +297,16 @@ class _Observation:
         )
 
     def record(self, u: Array) -> Array:
-        """The estimates of all records from these u, as unit vectors, (repeats, records, d)."""
+        """The estimates of all records if u has these values, as unit vectors, (repeats, records, d)."""
         t = len(u)
         return direction(residual(u, self.A[:t], self.B[:t]), u / self.spread[:t] ** 2)
 
     @cached_property
     def curvature(self) -> Array:
-        """Eigenvalues of O'' at each broadcast, (rounds, repeats, d); 0 without noise, which needs none.
+        """The eigenvalues of O'' at each broadcast, (rounds, repeats, d).
 
-        The unknown record is included; its effect is negligible.
+        They are zeros if the method adds no noise, because `estimate_u` then does not use them. O'' includes
+        the unknown record, whose effect is negligible.
         """
         if self.tables.noise is None:
             return np.zeros(self.f.shape)

@@ -1,8 +1,8 @@
 """audit: a lower bound on epsilon from many runs, compared with the certified upper bound.
 
 Every run uses the real node loop, solver and sampler. A measured epsilon above the certified epsilon proves
-that the code does not match the theory. A measured epsilon below it only means that the audit tried no event
-that shows a mismatch.
+that the code does not match the theory. A measured epsilon below the certified epsilon only means that no
+event in the audit shows a mismatch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGE = 700.0  # exp of a larger number overflows
 
 
 class OneStream:
-    """Makes all draws on one data set of a case from one generator with a secret random key, or with a seed.
+    """One generator for all draws on one data set of a case, with a seed or with a secret random key.
 
     A real site uses a fresh key for every draw. An audit makes millions of draws, and needs only
     that they are independent.
@@ -126,9 +126,10 @@ class AuditReport:
             nearest = max(self.results, key=lambda result: result.measured.epsilon / result.certified)
             return (
                 f"In {runs:,} runs on worst-case neighbouring data no event proved an epsilon above the "
-                f"certified one. The case nearest to its bound was {nearest.case!r}: measured at least "
-                f"{format_at_least(nearest.measured.epsilon)}, certified {format_cost(nearest.certified)} "
-                f"(each measured bound is wrong with probability at most {doubt})."
+                f"certified one. The case nearest to its bound was {nearest.case!r}: the measured epsilon is "
+                f"at least {format_at_least(nearest.measured.epsilon)}, the certified epsilon is "
+                f"{format_cost(nearest.certified)}. (Each measured bound is wrong with probability at most "
+                f"{doubt}.)"
             )
         above = [(result.case, *bound) for result in failed for bound in result.bounds if bound[1] > bound[2]]
         if not above:
@@ -139,8 +140,8 @@ class AuditReport:
             )
         case, name, measured, certified = max(above, key=lambda one: (one[1] == "epsilon", one[2] - one[3]))
         return (
-            f"FAILED: {case!r} leaks at least {name} = {format_at_least(measured)}, "
-            f"above the certified {format_cost(certified)} (wrong with probability at most {doubt})."
+            f"FAILED: {case!r} leaks at least {name} = {format_at_least(measured)}, above the certified "
+            f"{format_cost(certified)}. (The measured bound is wrong with probability at most {doubt}.)"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -214,7 +215,7 @@ def default_cases() -> tuple[Case | SumsCase, ...]:
 def audit_case(
     case: Case | SumsCase, runs: int, confidence: float, streams: tuple[Streams, Streams]
 ) -> AuditResult:
-    """Run one case on both data sets, compute every score, and certify the charges that were made.
+    """Run one case on both data sets; compute every score, and the certificate of what was charged.
 
     A case makes `case.more` times `runs` runs: a quick case makes more runs, for a tighter lower bound.
     """

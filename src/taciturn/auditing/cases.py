@@ -65,7 +65,7 @@ def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
 
 
 def covered_case(pure: float = 2.0, tol: float = 1e-4) -> Case:
-    """The output noise of a real run, large enough for a large `tol`, and rounding to a grid."""
+    """A real run that rounds to a grid, and whose output noise is large enough to cover a large `tol`."""
     output = NormNoise(rate=0.05 / tol)
     method = _penalty(NormNoise(rate=pure / _D), output_noise=output, grid=2.0**-15, clip=4.0)
     about = "opposite records, smooth hinge, the whole numbers of a real run"
@@ -74,7 +74,7 @@ def covered_case(pure: float = 2.0, tol: float = 1e-4) -> Case:
 
 
 def whole_case(rounds: int = 2, shift: float = 1.0) -> Case:
-    """Primal noise in a real run: discrete Gaussian, on a grid so coarse that rounding adds to the cost."""
+    """Discrete Gaussian noise on the output of a real run; rounding to the coarse grid adds to the cost."""
     std = _D * math.sqrt(rounds) / shift
     step = 2.0 ** round(math.log2(std / 50))
     method = PrimalPerturbation(_ETA, GaussianNoise(std), _ETA / 100, grid=step, clip=2.0**10)
@@ -96,7 +96,9 @@ def dual_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
 
 def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
-    """One-vs-rest: the site releases the models of `outputs` problems. In each, the two records differ most.
+    """One-vs-rest: the site releases the models of `outputs` problems.
+
+    In each problem, the gradients of the two records differ as much as possible.
 
     `shift` is the distance, in standard deviations, that all problems together move the noise.
     """
@@ -107,7 +109,7 @@ def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
 
 
 def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Case:
-    """Noise on the broadcast vector, from which the site must continue; eta is `ratio` times theta."""
+    """Noise on the broadcast vector; the site continues from the noisy vector. eta is `ratio` times theta."""
     method = PrimalPerturbation(_ETA, _gaussian(rounds, shift), dual_step=_ETA / ratio)
     return _opposite("primal, Gaussian", method, rounds)
 
@@ -136,7 +138,7 @@ def _penalty(noise: NormNoise | GaussianNoise, **more: Any) -> PenaltyPerturbati
 
 
 def _opposite(name: str, method: Method, rounds: int, *, kind: type[Case] = Case, **more: Any) -> Case:
-    """One record and its opposite, both on the straight part of the hinge: their gradients differ most."""
+    """One record and its opposite, on the straight part of the hinge: their gradients differ most."""
     usual: Any = {"about": "opposite records, smooth hinge", "old": (1.0,), "new": (-1.0,)}
     return kind(
         name=name, method=method, rounds=rounds, **{**usual, "samples": _B, "loss": SmoothHinge(0.5), **more}

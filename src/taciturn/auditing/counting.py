@@ -5,9 +5,10 @@ event that is counted more often on the old data than on the new data proves
 
     epsilon >= ln( (low(P_old(S)) - delta) / high(P_new(S)) )
 
-if the event was chosen independently of these counts. Here S is the event that some score of a run is above,
-or below, a threshold. One half of the runs serves to choose the score, the side and the threshold. The counts
-of the other half, with exact binomial bounds low and high (Clopper and Pearson, 1934), give the lower bound.
+if the event was chosen independently of these counts. Here S is the event that some score of a run is above
+(or below) a threshold. One half of the runs serves to choose the score, the threshold, and the side (above or
+below). The event is counted in the other half. The exact binomial bounds low and high (Clopper and Pearson,
+1934) on these counts give the lower bound.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def clopper_pearson(hits: ArrayLike, trials: int, beta: float) -> tuple[Array, A
 def epsilon_of_counts(
     often: ArrayLike, seldom: ArrayLike, trials: int, delta: float, confidence: float
 ) -> Array:
-    """ln((low - delta) / high), 0 where nothing is proved; wrong with probability at most 1 - confidence."""
+    """ln((low - delta) / high), or 0 if this is negative; wrong with probability at most 1 - confidence."""
     beta = (1 - confidence) / 2
     low, _ = clopper_pearson(often, trials, beta)
     _, high = clopper_pearson(seldom, trials, beta)
@@ -97,8 +98,8 @@ def measure(
 
     scores : maps the name of each score to its values in the runs on the old data, and on the new data.
 
-    A larger score should mean that the old data are more likely. Runs must be independent, with equal
-    numbers on both sides.
+    A larger score should mean that the old data are more likely. The runs must be independent, and there must
+    be as many runs on the old data as on the new data.
     """
     if not 0 <= checks.real("delta", delta) < 1:
         raise ParameterError(f"`delta` must be at least 0 and below 1; got {delta:g}.")
@@ -129,8 +130,8 @@ def measure_mu(scores: Mapping[str, tuple[Array, Array]], *, confidence: float =
     """A lower bound on mu for runs that are mu-GDP (mu-Gaussian differentially private).
 
     If a run is mu-GDP then Phi^-1(P_old(S)) - Phi^-1(P_new(S)) <= mu for every event S. This bound can use
-    events of medium probability. Counts estimate these far more precisely than rare events, which a bound on
-    epsilon at a small delta needs.
+    events of medium probability. Counts estimate their probability far more precisely than the probability of
+    rare events; but a bound on epsilon at a small delta needs rare events.
     """
     beta = (1 - confidence) / 2
     pairs = {name: _check_scores(name, *pair) for name, pair in scores.items()}

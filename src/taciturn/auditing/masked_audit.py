@@ -1,10 +1,11 @@
-"""An audit of masked sums: sites of different sizes, some of which collude and send their messages last.
+"""An audit of masked sums with sites of different sizes; some sites collude and send their messages last.
 
-In a masked sum, random masks hide each site's share and cancel in the total. The last sites in the list
-collude with the observer. They know the masks that they share with honest sites, wait for the honest messages
-of each round and compute the sum of the honest sites. Then they choose their own messages so that the total
-has the value they want: they keep the descent where the record has the largest effect. The code of real runs
-(`SumsNode`) computes every honest message: its share, grid, noise, masks and charge.
+In a masked sum, each site adds random masks to its share, which is what its rows contribute to the sum. The
+masks hide the share and cancel in the total. The last sites in the list collude with the observer. They know
+the masks that they share with honest sites, wait for the honest messages of each round and compute the sum of
+the honest sites. Then they choose their own messages so that the total has a value of their choice: they keep
+the descent where the replaced record has the largest effect. The code of real runs (`SumsNode`) makes every
+honest message: it computes the share, rounds it to the grid, adds noise and masks, and charges the cost.
 """
 
 from __future__ import annotations
@@ -80,20 +81,20 @@ class SumsCase(ABC):
 
     @abstractmethod
     def total(self, tables: SumTables, t: int, runs: int) -> Message:
-        """The total that the colluders bring about in round t, (runs, length)."""
+        """The total that the colluders choose for round t, (runs, length)."""
 
     def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf:
-        """The private half of a site, which computes its shares, if site 0 has this record."""
+        """The object that computes the shares of a site from its rows, if site 0 has this record."""
         half: PrivateHalf = tables.program.private_half(self.rows(site, record), sum(self.samples))
         return half
 
     def observe(
         self, runs: int, streams: tuple[Streams, Streams], ledger: Ledger | None = None
     ) -> tuple[dict[str, tuple[Array, Array]], None]:
-        """Each score in the runs on the old and on the new data, and None.
+        """(each score in the runs on the old and on the new data, None).
 
-        None stands for ln(p_old / p_new), which is not known exactly here. `ledger` records each charge of
-        site 0 once.
+        None stands for ln(p_old / p_new), which cannot be computed exactly here. `ledger` records each charge
+        of site 0 once.
         """
         tables = self.tables()
         path = _path(self, tables)
@@ -108,7 +109,7 @@ class SumsCase(ABC):
             return np.asarray(np.sum(each, axis=0))
 
         scores = {"honest sums": (log_ratio(old.opened), log_ratio(new.opened))}
-        if len(moved[-2]) == len(moved[-1]):  # masks that were used twice would cancel in this difference
+        if len(moved[-2]) == len(moved[-1]):  # if a mask were used twice, it would cancel in this difference
             lean = np.sign(moved[-2] - moved[-1]).sum()
             last = [(part.sent[-2] - part.sent[-1]).view(np.int64).sum(axis=1) for part in (old, new)]
             scores["one site's messages"] = lean * last[0].astype(float), lean * last[1].astype(float)
@@ -157,7 +158,7 @@ class MaskedCase(SumsCase):
 
 @dataclass(frozen=True, kw_only=True)
 class RegressionCase(SumsCase):
-    """All sixteen sums of a linear regression on one column, of three uneven sites.
+    """All sixteen sums of a linear regression on one column, at three sites of different sizes.
 
     A colluding site chooses every total so that one record has the largest effect on the real program. The
     totals determine the coordinates and the bound at which residuals are clipped; the model stays at 0. Both
@@ -220,7 +221,7 @@ class _Seen(NamedTuple):
 
 
 def masked_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
-    """Three uneven sites, one of which colludes, and two informative rounds: the bound is nearly tight."""
+    """Three sites of different sizes, one of which colludes. The bound is nearly tight."""
     return MaskedCase(
         name="masked sums, one colluder",
         about="opposite records, smooth hinge, three uneven sites, a colluder who speaks last",
@@ -254,7 +255,7 @@ def regression_case() -> RegressionCase:
 
 
 def _path(case: SumsCase, tables: SumTables) -> list[Any]:
-    """The state before each round, to which the colluding sites lead every run."""
+    """The state before each round. It is equal in all runs, because the colluding sites choose the totals."""
     states = [tables.program.start(1)]
     for t in range(1, case.rounds):
         states.append(tables.after(states[-1], case.total(tables, t, 1)))
@@ -295,15 +296,16 @@ def _seen(
         seen.opened.append(add_up([*messages, *masks]).view(np.int64))
         seen.sent.append(messages[0])
         if t < case.rounds:
-            total = case.total(tables, t, runs)  # the colluders add what the honest sum lacks
+            total = case.total(tables, t, runs)  # the colluders' messages make up the rest
             messages = [one.send(total).message[0] for one in loops]
     return seen
 
 
 def _clean(case: SumsCase, tables: SumTables, path: list[Any]) -> tuple[list[Array], list[Array]]:
-    """(differences, means) of two honest sums in each round: one with the old record, one with the new.
+    """(differences, means) of two sums of the honest sites in each round.
 
-    The sums have no noise. Each entry has the shape (length,).
+    One sum is computed with the old record, the other with the new record. The sums have no noise. Each entry
+    has the shape (length,).
     """
     moved, middle = [], []
     for facts, state in zip(tables.sums, path, strict=True):

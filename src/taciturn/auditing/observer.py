@@ -1,11 +1,11 @@
-"""The audit of ADMM: one site's run on either of two neighbouring data sets, and what its neighbour observes.
+"""The audit of ADMM: run one site on either of two neighbouring data sets; compute what its neighbour learns.
 
 The two data sets differ in one record. The site's only neighbour, the observer, knows the method and all
-other records, and chooses its own messages. All other records are x = 0, which is also what an invalid row
-becomes. They add no curvature, so the replaced record has the largest effect.
+other records, and chooses its own messages. All other records are x = 0, like an encoded invalid row. They
+add no curvature, so the replaced record has the largest effect.
 
-A transcript contains everything that the site broadcast, (rounds, runs, d). From it the observer computes the
-site's state, and the exact density of the transcript on either data set.
+A transcript, (rounds, runs, d), contains everything that the site broadcast. From the transcript the observer
+computes the state of the site, and the exact density of the transcript on either data set.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Case:
 
     old, new : the record in the old data set, and the record that replaces it in the new data set; each has
         norm at most 1.
-    labels : the label of the record, in both data sets, in each of the K problems of one-vs-rest.
+    labels : the label of the record in each of the K problems of one-vs-rest, equal in both data sets.
     integers : whether the site releases whole multiples of the grid, as in a real run.
     samples : B, the number of records; the other B - 1 records are 0.
-    messages : the messages of the observer, t = 0 .. rounds, (rounds + 1, d); zeros by default.
+    messages : the messages of the observer in rounds 0 to `rounds`, (rounds + 1, d); zeros by default.
     delta : the delta at which epsilon is compared.
     scores : additional scores that the observer tries: functions of a transcript (rounds, runs, K d). A
         larger score means that the old data are more likely.
@@ -131,9 +131,9 @@ class Case:
     def earlier_rounds(
         self, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
     ) -> tuple[int, Array]:
-        """The number of rounds before the ADMM rounds, and ln p_old / p_new of what they released, (2, runs).
+        """(number, log ratios) of the rounds before the ADMM rounds. These rounds are charged to the ledger.
 
-        These rounds are charged to the ledger.
+        The log ratios are ln p_old / p_new of everything that these rounds released, (2, runs).
         """
         return 0, np.zeros((2, runs))
 
@@ -173,9 +173,9 @@ class Case:
 class WhitenedCase(Case):
     """A case in whitened coordinates: rounds that release moments of the rows, then `rounds` ADMM rounds.
 
-    All sites compute the coordinates, in which rows vary equally, from the moments. The observer sends last,
-    so it chooses the totals and thereby the coordinates. It makes the totals 0, so that whitened rows are
-    long and are clipped to norm 1.
+    From the totals of the moments, all sites compute coordinates in which rows vary equally in all
+    directions. The observer sends its message last, so it can choose the totals and thereby the coordinates.
+    It makes all totals 0. Whitened rows are then long, and are clipped to norm 1.
 
     whiten : the privacy cost mu of the moments.
     """
@@ -256,9 +256,10 @@ def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array
 def log_density(case: Case, objective: LocalObjective, released: Array) -> Array:
     """ln p(transcript), (runs,).
 
-    This is the sum over rounds of ln p_noise(phi(f)) + ln det H for noise in the problem (see `noise_of` and
-    `log_jacobian`), or of ln p_noise(f - argmin) for noise on the output. The density is exact without output
-    noise, clipping and rounding. With any of these it is still a valid score.
+    This is a sum over rounds. If the noise is inside the problem, each term is ln p_noise(phi(f)) + ln det H
+    (see `noise_of` and `log_jacobian`). If the noise is on the output, each term is ln p_noise(f - argmin).
+    The density is exact without output noise, clipping and rounding. With any of these, the result is still a
+    valid score.
     """
     tables = case.tables()
     total = np.zeros(released.shape[1])

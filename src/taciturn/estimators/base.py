@@ -323,7 +323,7 @@ class PrivateLinearModel(ChargedEstimator):
 
 
 def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
-    """Warn about clipped and empty rows. The shares of these rows are private, so real private fits do not
+    """Warn if many rows are clipped or empty. How many they are is private, so a real private fit does not
     call this function."""
     norms = row_norms(X)
     # a sparse row may be empty on purpose

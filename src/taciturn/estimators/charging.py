@@ -27,9 +27,9 @@ class ChargedEstimator(BaseEstimator):  # type: ignore[misc]
         return {**super().__getstate__(), ORIGIN: note_origin(self)}
 
     def __sklearn_clone__(self) -> Self:
-        """A fit of the clone is charged to the same budget as a fit of the original.
+        """Clone the estimator; a fit of the clone is charged to the same budget as a fit of the original.
 
-        The clone uses the same engine, because locks and connections of an engine cannot be copied.
+        The clone uses the same engine object, because locks and connections of an engine cannot be copied.
         """
         values = self.get_params(deep=False)
         shared = {"engine": values.pop("engine")} if "engine" in values else {}

@@ -23,7 +23,7 @@ READ_OFF = "the list of classes was taken from the labels, and is assumed to be 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
-    """One linear model for two classes; one model per class for more than two, all under one budget."""
+    """A linear classifier: one model for two classes; for more classes, one model for each."""
 
     classes: Sequence[Any] | None = None
     class_weight: str | Mapping[Any, float] | None = None
@@ -95,7 +95,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 
 
 def _one_vs_rest(known: NDArray[Any], index: NDArray[np.int64]) -> Array:
-    """(outputs, rows): 1 for rows of the output's class, else -1; for two classes, only the second."""
+    """The targets, (outputs, rows): 1 for rows of the output's class, else -1. With more than two classes,
+    each class has an output; with two classes, only the second class has one."""
     outputs = range(1, 2) if len(known) == 2 else range(len(known))
     return np.stack([np.where(index == k, 1.0, -1.0) for k in outputs])
 
@@ -108,8 +109,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Parameters
     ----------
-    epsilon, delta : the privacy budget of the fit, for any one record: all rounds, sites and classes
-        together. Each further fit on the same records, such as a fit in a cross-validation or in a grid
+    epsilon, delta : the privacy budget of the whole fit, with all rounds, sites and classes, for any one
+        record. Each further fit on the same records, such as a fit in a cross-validation or in a grid
         search, spends this budget again.
         epsilon = float("inf") trains without privacy; delta, colluding, noise and effort then have no effect.
         delta = 0 gives a pure guarantee. delta = None, the default, is 0.1 / (number of records or persons),
@@ -117,14 +118,16 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     sites : the number of sites that the rows are assigned to if `fit` gets no `site`.
     graph : the links between sites: "complete", "ring", "star", "path", or a `taciturn.Graph` or networkx
         graph whose nodes are the sites in the order of their sorted names.
-    data_norm : a PUBLIC bound on the norm of a row; rows with a larger norm are clipped to it. "from data"
-        takes the bound from the data, warns, and marks the certificate.
+    data_norm : a PUBLIC bound on the norm of a row; rows with a larger norm are clipped to it. With
+        "from data" the bound is computed from the rows, which is not private: the fit warns, and the
+        certificate says so.
     colluding : the number of other sites that may collude with an attacker. With `colluding=None` no other
         site is trusted: the guarantee holds whatever the other sites do. The planner then chooses a method,
-        and `plan_` says which and why. Each of these four makes it take the paper's method: a `noise`, an
-        `effort`, method="penalty", or whiten=False. If `colluding` is a number, the noise of all honest sites
-        jointly protects each record (`MaskedDescent`), and the model is about as good as if one trusted party
-        held all rows. The certificate also states the epsilon if more than `colluding` sites collude.
+        and `plan_` says which and why. If you give `noise` or `effort`, or set method="penalty" or
+        whiten=False, the planner always chooses the paper's method. If `colluding` is a number, the noise of
+        all honest sites jointly protects each record (`MaskedDescent`), and the model is about as good as if
+        one trusted party held all rows. The certificate also states the epsilon if more than `colluding`
+        sites collude.
     fit_intercept : whether the model has an intercept. Its constant column counts towards the norm bound, and
         the intercept is regularised.
     intercept_scaling : the value of the constant column of the intercept, as a multiple of data_norm. A
@@ -142,7 +145,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     method : "penalty" for the paper's penalty perturbation; or a private method of your own, together with
         `rounds`. A method that costs more than epsilon is refused.
     effort : for the paper's method. With "full", the default, the planner first tests plans on synthetic
-        rows, for some seconds; with "quick" it does not. Refused with `colluding` or a method of your own.
+        rows, for some seconds; with "quick" it does not. `effort` is refused together with `colluding` or
+        with a method of your own.
     whiten : True first learns better coordinates (whitening) from noisy moments of the rows; False does not.
         By default the fit whitens if public numbers suggest that this helps. With the paper's method, a
         whitened model shortens long rows before it predicts (`whitening_`).

@@ -61,11 +61,13 @@ def fit_setups(
 ) -> Iterator[Setup]:
     """The setups of all runs of a fit, prepared one at a time, so that memory holds the rows of one run only.
 
-    X, ball : the rows, and how they are scaled into the unit ball. `targets` are (outputs, rows).
+    X, ball : the rows, and how they are scaled into the unit ball.
+    targets : the targets of each output, (outputs, rows).
     places : the site of each row, and the graph of the sites.
     plan : the settings of the run, chosen from public numbers.
     seed : None draws secret noise; a seed makes the run a simulation.
-    keep : False for a row that counts as zeros. weights : the weight of each row.
+    keep : False for a row that counts as zeros.
+    weights : the weight of each row.
     marks : warnings for the certificate.
     """
     softmax, loss = plan.together and len(targets) > 1, plan.loss

@@ -44,16 +44,16 @@ def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
     """
     labels = column_or_1d(np.asarray(y), warn=True)
     kinds = _kinds(labels)
-    wanted = next(iter(_kinds(known)), "others")
+    wanted = next(iter(_kinds(known)), "other values")
     if kinds and wanted not in kinds:
         fix = (
             f"Write classes={[str(label) for label in known.tolist()]}, or"
             if wanted == _NUMBERS
-            else "Drop the quotes, or"
+            else "Drop the quotes in `classes`, or"
         )
         raise DataError(
-            f"`classes` and `y` must be of the same type; got {wanted} and {' and '.join(sorted(kinds))}. "
-            f"{fix} convert y."
+            f"`classes` and `y` must be of the same type; `classes` has {wanted}, `y` has "
+            f"{' and '.join(sorted(kinds))}. {fix} convert y."
         )
     found = _find_places(known, labels, wanted)
     _check_spelling(known, labels, found)
@@ -108,9 +108,9 @@ def plain_labels(y: Any) -> Any:
 
 
 def floats_or_same(y: Any) -> Any:
-    """The numbers of a data frame, or of type object, as floats, with NaN for missing values.
+    """Convert numbers in a data frame, or in an array of type object, to floats; missing values become NaN.
 
-    Other lists become arrays. Input that cannot be converted is returned unchanged.
+    A list becomes an array. Input that cannot be converted is returned unchanged.
     """
     try:
         if hasattr(y, "to_numpy"):
@@ -137,7 +137,7 @@ def real_targets(y: Any) -> NDArray[np.float64]:
 def _kinds(labels: NDArray[Any]) -> set[str]:
     if labels.dtype.kind == "O":
         return {_kind(label) for label in labels} - {_MISSING}
-    return {_KINDS.get(labels.dtype.kind, "others")} if len(labels) else set()
+    return {_KINDS.get(labels.dtype.kind, "other values")} if len(labels) else set()
 
 
 def _kind(label: Any) -> str:
@@ -145,7 +145,7 @@ def _kind(label: Any) -> str:
         return _TEXTS
     if isinstance(label, numbers.Real | np.bool_):
         return _MISSING if math.isnan(label) else _NUMBERS
-    return _MISSING if label is None or type(label).__name__ in ("NAType", "NaTType") else "others"
+    return _MISSING if label is None or type(label).__name__ in ("NAType", "NaTType") else "other values"
 
 
 def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None:

@@ -40,11 +40,12 @@ def _can(name: str) -> Callable[[Answer], Answer]:
 
 
 class LoadedModel(Pipeline):  # type: ignore[misc]
-    """A pipeline of an encoder and a fitted estimator. It takes the same tables as `taciturn predict`.
+    """A pipeline of an encoder and a fitted estimator. It accepts the same tables as `taciturn predict`.
 
-    A record is unreadable if a value is missing or cannot be read. If `missing` of the encoder is not "row",
-    as by default with curves, only a record without any value is unreadable. The parameter `unreadable` sets
-    what an unreadable record gets:
+    The setting `missing` of the encoder decides which records are unreadable. With "row", a record is
+    unreadable if at least one value is missing or cannot be read. With any other setting, such as the default
+    with curves, a record is unreadable only if all values are missing or cannot be read. The parameter
+    `unreadable` sets what an unreadable record gets:
 
     - "nan": no prediction: None for a class, NaN for a number, a score or a probability;
     - "raise": an error with the number of such records;
@@ -132,7 +133,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         return self[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
-        """Accuracy, or R squared for a regression. Ignores records without a prediction, with a warning."""
+        """Accuracy (R squared for a regression). Records without a prediction are ignored, with a warning."""
         bad = self._unanswered(X)
         if bad.all():
             raise DataError(f"`X` must have a record that can be read; got {len(bad)} unreadable records.")
@@ -202,7 +203,7 @@ def _signed_for(path: Path) -> str | None:
 
 
 def _verified(text: str, path: Path, model: ModelFile) -> Certificate | None:
-    """The certificate of a model; None if it is that of a site that added nothing to the model."""
+    """The certificate of a model; None if it is the certificate of a site that added nothing to the model."""
     try:
         certificate = Certificate.from_json(text)
         certificate.check()
@@ -222,8 +223,8 @@ def check_model(certificate: Certificate, model: ModelFile) -> None:
     """Raise `CertificateError` unless the certificate belongs to this model.
 
     Coefficients, loss, rounds and `simulated` must agree. A certificate of an earlier format has no digest of
-    the coefficients; then only the other facts are compared. The certificate of a single site may state
-    other rounds than the model: the site may have repeated rounds, or may have been away.
+    the coefficients; then only the other facts are compared. The number of rounds in the certificate of a
+    single site may differ from that of the model: the site may have repeated rounds, or may have been away.
     """
     run = certificate.run
     if run.loss.counting:

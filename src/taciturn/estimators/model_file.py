@@ -117,7 +117,7 @@ class Model(ModelFile):
         return made
 
     def pipeline(self, *, unreadable: str = "nan") -> LoadedModel:
-        """Encoder and estimator as one pipeline, which takes the same tables as `taciturn predict`."""
+        """Encoder and estimator as one pipeline, which accepts the same tables as `taciturn predict`."""
         checks.choice("unreadable", unreadable, UNREADABLE)
         steps = [("encoder", self.encoder()), ("model", self.estimator())]
         return LoadedModel(steps, unreadable=unreadable)
@@ -141,7 +141,7 @@ def save_model(
 def load_model(path: str | Path, *, unreadable: str = "nan") -> LoadedModel:
     """Read a model from a file that `save_model`, `taciturn train` or a site of a network wrote.
 
-    The model is a scikit-learn pipeline: an encoder, which takes the same tables as `taciturn predict`, and
+    The model is a scikit-learn pipeline: an encoder, which accepts the same tables as `taciturn predict`, and
     the fitted estimator, `model[-1]`. `certificate_` is the certificate in the file, or in certificate.json
     in the same folder, if it belongs to this model; else None. `unreadable` sets the result for a record that
     cannot be read: "nan" (no prediction; None for a class), "raise" (an error), or "zeros" (the prediction

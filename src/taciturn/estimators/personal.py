@@ -1,8 +1,8 @@
-"""The own model of a site, f: it minimises the mean loss of the site's rows + (a/2) ||f - f_joint||^2.
+"""The own model f of a site minimises (mean loss of the site's rows) + (a/2) ||f - f_joint||^2.
 
-f_joint is the joint model, which all sites trained together. It was already released, so using it costs no
-extra privacy. The site's rows are used without noise, so the own model, its strength `a` and all its scores
-must not leave the site.
+f_joint is the joint model, which all sites trained together. The joint model was already released, so its use
+here costs no extra privacy. The site's rows are used without noise, so the own model, its strength `a` and
+all its scores must not leave the site.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         are far from 0, subtract a public centre from y and give the typical distance from this centre: the
         error from noise is proportional to target_scale.
     scale : the residual at which the loss turns from quadratic to linear, in units of target_scale.
-    others : as for `PrivateLogisticRegression`, as are the attributes, except those about classes.
+    others : as for `PrivateLogisticRegression`. The attributes are the same too, except those about classes.
 
     Examples
     --------

@@ -1,13 +1,13 @@
 """Find the smallest noise for which the certificate of a run is within every site's budget.
 
-The run uses penalty perturbation, the paper's method. Its privacy cost has two parts. One part decreases with
-more noise. The other, the cost of the Jacobian, decreases with a larger penalty eta; it exists because one
-record also changes how noise is mapped to the released vector.
+The run uses penalty perturbation, the paper's method. The privacy cost of the run has two parts. The first
+part decreases with more noise. The second part, the cost of the Jacobian, decreases with a larger penalty
+eta. There is a second part because one record also changes the map from the noise to the released vector.
 
 The size of the noise (its standard deviation, or 1/rate) in round t at site i is factor[i] * relative[i, t].
 `relative` is fixed beforehand. `calibrate` finds the factors by bisection, with the same functions that
-compute the certificate. It returns the safe end of the bracket, so the budget is never exceeded; about 99.9%
-of it is used.
+compute the certificate. The factors that it returns are slightly too large and never too small. So the cost
+never exceeds the budget; it is about 99.9% of the budget.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from ..privacy.noise import NOISES
 
 _ROOM = 1e-6  # the share of the budget that is reserved for rounding the schedules to a few digits
 _CLOSE = 1 + 2e-4  # bisection stops when (upper factor) / (lower factor) has decreased to this ratio
-_COARSE = bounds.ORDERS[::8]  # Renyi orders of the first bisection; the second uses all orders near the best
-_LARGEST = 1e30  # a search gives up at this factor; `_narrow` counts it in multiples of its first guess
+_COARSE = bounds.ORDERS[::8]  # the Renyi orders of the first bisection; `_near` chooses those of the second
+_LARGEST = 1e30  # `_narrow` gives up at _LARGEST * (largest first guess), `_gaussian_factors` at _LARGEST
 _PASSES = 12  # iterations of `_gaussian_factors`
-_NEARLY = 1.01  # a result of `_gaussian_factors` counts if its mu is at most this times the budget's
+_NEARLY = 1.01  # `_gaussian_factors` accepts a factor if mu of the run <= _NEARLY * mu of the budget
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class EpsilonBudget:
 
 
 def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Array = bounds.ORDERS) -> Array:
-    """Each site's epsilon at delta, as its certificate states it; the pure epsilon if delta = 0."""
+    """The epsilon of each site, computed as for the certificate; the pure epsilon if delta = 0."""
     pure = np.sum(pure_costs(run, releases), axis=1)
     if delta == 0:
         return np.asarray(pure)
@@ -83,7 +83,10 @@ def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Arr
 
 @dataclass(frozen=True)
 class Draft:
-    """A planned run before its noise factors are chosen. `eta` and `relative` are (sites, rounds)."""
+    """A planned run whose noise factors are not chosen yet.
+
+    `eta` and `relative` have the shape (sites, rounds). The module docstring explains `relative`.
+    """
 
     run: RunFacts
     samples: Array
@@ -93,7 +96,7 @@ class Draft:
     output_scale: float | None = None
 
     def releases(self, factor: Array) -> Releases:
-        """The releases of the run if the noise of site i is factor[i] * relative[i]."""
+        """The releases of the run if the size of the noise at site i is factor[i] * relative[i]."""
         size = factor[:, None] * self.relative
         return Releases(
             samples=self.samples[:, None],
@@ -106,14 +109,14 @@ class Draft:
         )
 
     def rows(self, at: NDArray[np.intp]) -> Draft:
-        """The draft of the sites `at` alone."""
+        """The same draft with fewer sites: only those with the indices `at`."""
         return Draft(
             self.run, self.samples[at], self.degree[at], self.eta[at], self.relative[at], self.output_scale
         )
 
 
 def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
-    """The standard deviation or rate of the noise, (sites, rounds); None if no amount of noise is enough.
+    """The standard deviation (or rate) of the noise, (sites, rounds); None if no amount of noise is enough.
 
     No amount is enough if the penalty is so small that the cost of the Jacobian alone exceeds the budget.
     """
@@ -127,14 +130,14 @@ def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
 
 
 def _distinct(draft: Draft, epsilon: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Group equal sites, which share a bisection: (one site of each group, the group of each site)."""
+    """(a site of each group, the group of each site), where a group consists of equal sites."""
     table = np.column_stack([draft.samples, draft.degree, epsilon, draft.eta, draft.relative])
     _, first, back = np.unique(table, axis=0, return_index=True, return_inverse=True)
     return first, back.reshape(-1)
 
 
 def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
-    """The factor of each site at which its epsilon is just below its goal; None if no factor reaches it."""
+    """For each site, the factor at which epsilon is just below the goal; None if no factor is enough."""
     factor: Array | None = _guess(draft, goal, delta)
     orders = _COARSE
     for step in (1.5, 1.01):
@@ -151,7 +154,7 @@ def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
 
 
 def _near(draft: Draft, factor: Array, delta: float) -> Array:
-    """The Renyi orders near the best orders of the sites. Leaving out orders never makes epsilon smaller."""
+    """The Renyi orders near the best orders of the sites. With fewer orders, epsilon is never smaller."""
     cost = renyi_totals(draft.run, draft.releases(factor), _COARSE)
     best = bounds.to_epsilon(_COARSE, cost, delta)[1]
     r, all_r = best[np.isfinite(best)] - 1, bounds.ORDERS - 1
@@ -161,9 +164,10 @@ def _near(draft: Draft, factor: Array, delta: float) -> Array:
 
 
 def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: float) -> Array | None:
-    """Factors `within` the budget, at most `_CLOSE` times the smallest such factors; None if there are none.
+    """For each site, a factor `within` the budget, at most `_CLOSE` times the smallest such factor.
 
-    The search assumes that more noise never costs more.
+    The result is None if a site has no such factor. The search assumes that more noise never increases the
+    cost.
     """
     high = start
     while not np.all(ok := within(high)):
@@ -181,7 +185,7 @@ def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: fl
 
 
 def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
-    """A first guess for bisection: the factors of a Gaussian mechanism, without the Jacobian's cost."""
+    """A first guess for the bisection: a Gaussian mechanism's factors, without the cost of the Jacobian."""
     run = draft.run
     k = bounds.sample_weight(run.C, draft.eta, draft.degree[:, None], draft.samples[:, None])
     D = bounds.displacement(k, run.loss.slope_bound, run.data_norm)
@@ -193,13 +197,15 @@ def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
 def quick_factors(
     run: RunFacts, noise: str, D: Array, x: Array, relative: Array, epsilon: ArrayLike, delta: float
 ) -> Array:
-    """A fast approximation of the factors that `calibrate` finds, for searches over many shapes.
+    """A fast approximation of the factors that `calibrate` finds, for a search that compares many plans.
 
-    D, x : how far one record moves a release, and the effect of one record on the Jacobian, both
-        (..., rounds). The result has the shape (...), and is inf where no factor is enough.
+    D : how far the noise must move if one record is replaced, (..., rounds).
+    x : how much one record can change the Jacobian, (..., rounds).
 
-    For Gaussian noise, a few iterations account for x. For norm noise, the result is the smaller of the
-    factor for pure differential privacy and the factor of Gaussian noise with the same variance.
+    The result has the shape (...). It is inf where no factor is enough. For Gaussian noise, a few iterations
+    include the effect of x. For norm noise, with density ~ exp(-rate ||e||), the result is the smaller of two
+    factors: the factor for pure differential privacy, and the factor at which the variance is that of
+    sufficient Gaussian noise (plus a margin).
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if noise == "gaussian":
@@ -215,12 +221,12 @@ def quick_factors(
 
 @lru_cache(maxsize=16)
 def _mu_of(epsilon: tuple[float, ...], delta: float) -> Array:
-    """`gaussian_mu` with a cache, because a search calls it for hundreds of shapes with the same budget."""
+    """`gaussian_mu` with a cache, because a search calls it for hundreds of plans with the same budget."""
     return gaussian_mu(epsilon, delta)
 
 
 def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Array) -> Array:
-    """The factor at which mu^2, added up over all rounds, is the square of the budget `mu`."""
+    """The factor at which the rounds together cost `mu`, the budget; inf if no factor is enough."""
     shape = loss_shape(run.loss)
     move = D / relative
     factor = np.sqrt(run.outputs * np.sum(move**2, axis=-1)) / mu
@@ -232,7 +238,10 @@ def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Ar
 
 
 def _renyi_factors(D: Array, x: Array, relative: Array, epsilon: Array, delta: float, K: int) -> Array:
-    """The factor by Renyi divergences, at the best of some orders. It includes the Jacobian's cost."""
+    """The factor computed with Renyi divergences: the smallest over the orders in `_COARSE`.
+
+    It includes the cost of the Jacobian.
+    """
     q = _COARSE
     move = np.sum((D / relative) ** 2, axis=-1)[..., None]
     bent = np.sum(bounds.jacobian_renyi(q, x[..., None]), axis=-2)

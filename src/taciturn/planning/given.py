@@ -18,8 +18,8 @@ from .request import Plan, PlanRequest
 _ROUNDS = 100  # the usual number of rounds of a run without privacy
 _TOL = 1e-7  # the tolerance of the solver
 _CHOSEN = "The user chose the method and the number of rounds."
-_WEAK = 0.1  # without privacy, rho = _WEAK C N / rows: a tenth of scikit-learn's default
-_PULL = 10.0  # without privacy, 2 eta V = _PULL rho / N: fast for similar sites, and converges for others
+_WEAK = 0.1  # without privacy, rho = _WEAK C N / rows for N sites: a tenth of scikit-learn's default
+_PULL = 10.0  # without privacy, 2 eta V = _PULL rho / N: ADMM is fast for similar sites, slower for others
 
 
 def plan_given(request: PlanRequest) -> Plan:
@@ -89,7 +89,7 @@ def _hold_to_budget(found: Plan, request: PlanRequest) -> None:
     if certificate.run.idealised and request.real is not False:
         raise ParameterError(
             "`method` must have `output_noise`, which covers the solver's error; got None. Try "
-            "taciturn.GaussianNoise(1e-3), or a `random_state` for a simulation."
+            "output_noise=taciturn.GaussianNoise(1e-3), or give a `random_state` for a simulation."
         )
     cost = certificate.pure_epsilon if delta == 0 else certificate.epsilon
     if not cost <= epsilon:

@@ -1,26 +1,29 @@
 """The planner of masked descent, and the choice of a method for sites that trust no other site.
 
-Masked descent is gradient descent on sums over all sites, of which only the noisy total becomes public. It
-needs no search: it adapts its steps to the noisy sums during the run. Sites that trust no other site get
-whitened descent, or the paper's method (penalty perturbation) if its forecast excess loss is clearly lower.
+Masked descent is gradient descent with sums over all sites; only the noisy total of each sum becomes public.
+The planner needs no search, because masked descent adapts its steps to the noisy sums during the run.
 Whitened descent is masked descent in coordinates that the first rounds learn from noisy second moments of the
 rows.
 
-The forecasts serve to compare the methods only. If the excess loss is a large part of the loss of a constant
-prediction, it can be several times its forecast, because the forecasts use the curvature at the solution. For
+If no site trusts another site, the planner chooses between whitened descent and penalty perturbation (the
+paper's method). It chooses the paper's method if the forecast excess loss of this method is clearly lower.
+The excess loss is the loss minus the smallest possible loss.
+
+The forecasts are only good enough for this comparison. They use the curvature at the solution. So if the
+excess loss is a large part of the loss of a constant prediction, it can be several times the forecast. For
 the paper's method on whitened rows, the forecast also ignores that long rows are shortened.
 
-Both forecasts use public rows in place of the private rows (proxy rows): the eigenvalues h of their Hessian,
-and the squared components f^2 of the solution along the eigenvectors. Along an eigenvector, whitened descent
-has the excess loss
+Both forecasts use proxy rows: public rows in place of the private rows. On the proxy rows, the planner
+computes the eigenvalues h of the Hessian and the squared components f^2 of the solution along the
+eigenvectors. Along an eigenvector, whitened descent has the excess loss
 
     h f^2 V / (h^2 f^2 + V) / 2,    V = (l + nu) v,   l = h / b,
     v = 1.8 (2 q / (n mu))^2 N / (1 - shares),   q^2 = kappa^2 K,   K = sum l / (l + nu)
 
 where l is the variance of the rows along the eigenvector, b is `_BEND`, and nu is half of the largest
 eigenvalue of the noise in the first release of moments. There are n units (records or persons) at N sites.
-The budget of the run is mu-GDP, and the moments spend the part `shares` of mu^2. The norm of a whitened row
-is at most q; `Strength.kappa` sets kappa.
+The whole run is mu-GDP (mu-Gaussian differentially private), and the moments spend the fraction `shares` of
+mu^2. The norm of a whitened row is at most q; `Strength.kappa` sets kappa.
 """
 
 from __future__ import annotations
@@ -46,9 +49,9 @@ from .penalty import forecast_penalty, plan_penalty, public_spectrum
 from .request import Plan, PlanRequest
 
 REGULARIZATION = 1e-6  # rho / (C N): descent stops early, so the model needs very little regularisation
-_UNEVEN = 1.8  # T sum t^4 / (sum t^2)^2: how weights t^2 increase the variance of a mean of T gradients
+_UNEVEN = 1.8  # T sum t^4 / (sum t^2)^2: the factor by which weights t^2 increase the variance of a mean
 _BEND = 0.15  # the approximate mean of the derivative of the clipped slope of the loss
-_CLEARLY = 0.4  # the largest ratio of two forecasts that decides: a forecast may be wrong by a factor of 2.5
+_CLEARLY = 0.4  # 'clearly lower' means less than _CLEARLY times: a forecast may be wrong by a factor of 2.5
 _WHITENED = 1e-12  # rho / (C N) in whitened coordinates, where models may have a large norm
 
 
@@ -133,8 +136,9 @@ def _words(certificate: Certificate, whitened: bool, reason: str) -> str:
         ).strip()
     wide = math.sqrt(sites / (sites - colluding))
     return (
-        f"Masked descent {where}: the sums have {wide:.3g} times the noise of a trusted centre; with "
-        f"separate noise at each site, it would be {math.sqrt(sites):.3g} times. Epsilon holds if at most "
+        f"Masked descent {where}. The noise of the sums is {wide:.3g} times the noise that a trusted centre "
+        f"would add; with separate noise at each site, it would be {math.sqrt(sites):.3g} times as large. "
+        f"Epsilon holds if at most "
         f"{colluding} of the other {sites - 1} sites collude; if all of them collude, epsilon is "
         f"{format_cost(certificate.epsilon_against(None))}."
     )
@@ -153,10 +157,10 @@ def plan_nobody(request: PlanRequest) -> Plan:
         return _told(plan_penalty(request), f"Penalty perturbation: {reason}.")
     spectrum = public_spectrum(request)
     paper, ours = forecast_penalty(request), forecast_whitened(request, spectrum)
-    both = f"{ours:.2g} for whitened descent and {paper:.2g} for the paper's method (often too low for both)"
+    both = f"{ours:.2g} for whitened descent and {paper:.2g} for the paper's method (both are often too low)"
     if paper < _CLEARLY * ours:
         return _told(plan_penalty(request), f"Penalty perturbation: the forecast excess loss is {both}.")
-    reason = f"The forecast excess loss is {both}; method='penalty' gives the paper's method anyway."
+    reason = f"The forecast excess loss is {both}. For the paper's method, set method='penalty'."
     return _told(plan_masked(request, reason), reason)
 
 
@@ -174,11 +178,11 @@ def penalty_reason(request: PlanRequest) -> str:
         if getattr(request, name) not in (None, False):
             return f"`{name}` is a setting of penalty perturbation"
     if budget.delta == 0:
-        return "a pure guarantee was requested"
+        return "a pure guarantee (delta = 0) was requested"
     if len(set(budget.epsilon)) > 1:
         return "the sites have separate budgets"
     if type(request.loss) is not Logistic or request.outputs > 1:
-        return "only the logistic loss for two classes is whitened"
+        return "whitened descent needs the logistic loss and two classes"
     if request.graph.n < 2:
         return "there is one site"
     if request.whiten is False:
@@ -189,7 +193,7 @@ def penalty_reason(request: PlanRequest) -> str:
 
 
 def forecast_whitened(request: PlanRequest, spectrum: tuple[Array, Array]) -> float:
-    """The forecast excess loss of whitened descent in which each site's own noise protects its records."""
+    """The forecast excess loss of whitened descent if each site's own noise protects its records."""
     h, signal = spectrum
     strength, d = _strength(request), request.dimension
     shares = strength.shares(d)

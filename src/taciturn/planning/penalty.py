@@ -31,7 +31,7 @@ from .shapes import PlannedNetwork
 from .trial_runs import Calibrated, TrialRuns
 from .whitening import left_budget, may_whiten, planned_moments, whitened_proxy
 
-_GOOD = 1.04  # prefer fewer rounds if their forecast loss is at most this times the best forecast
+_GOOD = 1.04  # prefer a shape with fewer rounds if its forecast is at most _GOOD times the best forecast
 
 
 def plan_penalty(request: PlanRequest) -> Plan:
@@ -107,7 +107,7 @@ def _forecast(request: PlanRequest, run: RunFacts, network: PlannedNetwork, prox
 
 
 def _with_moments(run: RunFacts, tables: SumTables) -> RunFacts:
-    """The same facts, with first rounds that release moments of the rows (for whitened coordinates)."""
+    """The facts of the run if it begins with rounds that release moments of the rows (for whitening)."""
     return replace(
         run,
         rounds=run.rounds + tables.rounds,
@@ -207,7 +207,7 @@ def _round_numbers(request: PlanRequest, moments: int) -> tuple[int, ...]:
 
 
 def _first_feasible(ranked: Ranked, calibrated: Calibrated) -> tuple[PlannedRun | None, tuple[Trial, ...]]:
-    """(planned run, trials): the run of the first shape in `fewest_rounds` for which some noise is enough."""
+    """(the run of the first shape in `fewest_rounds` for which some noise is enough, all forecasts)."""
     drawn = (calibrated(shape) for shape in fewest_rounds(ranked, _GOOD))
     chosen = next((planned for planned in drawn if planned is not None), None)
     return chosen, tuple(Trial(shape, score, None, None) for score, shape in ranked)
@@ -249,8 +249,8 @@ def _noises(request: PlanRequest) -> tuple[str, ...]:
     noise, delta = request.noise, request.budget.delta
     if request.unit == "person" and (noise == "norm" or delta == 0):
         raise ParameterError(
-            f"`noise` must be 'gaussian' or 'best', and `delta` above 0, with unit 'person', which needs "
-            f"Gaussian noise; got {noise or 'best'!r} and {delta:g}."
+            f"`noise` must be 'gaussian' or 'best', and `delta` must be above 0, because unit 'person' needs "
+            f"Gaussian noise; got noise = {noise or 'best'!r} and delta = {delta:g}."
         )
     if delta == 0:
         if noise == "gaussian":
@@ -265,7 +265,7 @@ def _noises(request: PlanRequest) -> tuple[str, ...]:
 
 
 def _proxy(request: PlanRequest, network: PlannedNetwork, full: bool) -> Proxy:
-    """The public rows. Trial runs (`full`) need as many as all sites use, and a quarter more for scoring."""
+    """The public rows. Trial runs (`full`) need rows for all sites, and a quarter more for the score."""
     d, loss, given = request.dimension, request.loss, request.proxy
     if isinstance(given, tuple | list):
         return read_proxy(*given, d, loss)

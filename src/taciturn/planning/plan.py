@@ -30,7 +30,8 @@ P = ParamSpec("P")
 class Planner(NamedTuple):
     """A planner for one kind of method.
 
-    find : the function that makes the plan.   where : when this planner is used, as a text for errors.
+    find : the function that makes the plan.
+    where : when this planner is used, as a text for errors.
     refused : parameters that would have no effect and are therefore refused, each with the reason.
     """
 
@@ -118,7 +119,7 @@ class _PlanCall(Protocol[P]):
 
 
 def _or_of_a_model(function: Callable[P, Plan]) -> _PlanCall[P]:
-    """Let `plan` also take a regression model as its first argument; it then calls the model's `plan`."""
+    """Let `plan` also accept a regression model as its first argument; it then calls the model's `plan`."""
 
     @functools.wraps(function)
     def plan(*args: Any, **kwargs: Any) -> Any:
@@ -126,7 +127,7 @@ def _or_of_a_model(function: Callable[P, Plan]) -> _PlanCall[P]:
             return function(**kwargs)  # type: ignore[call-arg]
         if len(args) > 1 or not hasattr(args[0], "plan"):
             raise ParameterError(
-                "`plan` must be given keyword arguments, or one regression model (tt.PrivateGLM)."
+                "`plan` must be given keyword arguments, or one regression model (taciturn.PrivateGLM)."
             )
         return args[0].plan(**kwargs)
 
@@ -162,32 +163,33 @@ def plan(
 ) -> Plan:
     """Choose a method, its noise and its rounds for a budget.
 
-    `plan(model, records=...)` with a `PrivateGLM` is `model.plan(records=...)`, which forecasts the standard
-    errors of a regression.
+    If `model` is a `PrivateGLM`, `plan(model, records=...)` calls `model.plan(records=...)`, which forecasts
+    the standard errors of a regression.
 
     A parameter that would have no effect is refused; for example `effort` together with `colluding`.
 
     Parameters
     ----------
     epsilon, delta : the privacy budget of the whole run, for any one record or person. `epsilon` is one
-        number for all sites, or one for each site. delta = 0 asks for pure epsilon, with norm noise;
-        delta = None takes 1 / (10 * number of records or persons), and at most 1e-5.
+        number for all sites, or one for each site. delta = 0 asks for a pure guarantee, with norm noise;
+        delta = None means 1 / (10 * number of records or persons), but at most 1e-5.
     samples : B_i, the number of records of each site: one number for all sites, or one for each site. With
         unit "person", the number of persons.
     graph : the links between sites; or the name of a graph family, if `samples` has one entry per site.
     dimension : d, the number of features, including an intercept.
-    colluding : None trusts no other site: the plan is penalty perturbation, whose guarantee holds whatever
-        the other sites do. A number c assumes that at most c of the other sites collude: the plan is masked
-        descent, which is about as accurate as if one trusted party held all rows. The plan for
+    colluding : with None, no other site is trusted: the plan is penalty perturbation, whose guarantee holds
+        whatever the other sites do. With a number c, at most c of the other sites are assumed to collude: the
+        plan is masked descent, which is about as accurate as if one trusted party held all rows. The plan for
         a single site is masked descent too.
     C, regularization : the weight of the loss, and the weight rho of the regulariser. Only the ratios of C,
-        rho and the penalty matter, so "auto" takes C = 1 and a very small rho.
+        rho and the penalty matter, so "auto" means C = 1 and a very small rho.
     loss : the loss of the model; `Logistic()` by default.
-    noise : "gaussian", "norm", or "best": the kind with the better forecast.
+    noise : "gaussian"; "norm", with density ~ exp(-rate ||e||); or "best", the kind with the better forecast.
     rounds, max_rounds : the exact number of rounds, or the largest allowed number; give at most one of them.
-    effort : "quick" uses a closed-form forecast; "full", the default, also runs the best shapes on the proxy.
-    proxy : public rows on which plans are compared: (X, y), or a `Schema` from which rows are generated. By
-        default rows are generated from `dimension`. Never pass the private data.
+    effort : "quick" uses a closed-form forecast; "full", the default, also simulates the best plans on the
+        proxy rows.
+    proxy : the proxy rows, public rows on which plans are compared: (X, y), or a `Schema` from which rows are
+        generated. By default rows are generated from `dimension`. Never pass the private data.
     outputs : the number of models trained at once (K for one-vs-rest), each with one release per round. With
         `colluding`, the number of classes of softmax.
     output_noise : False leaves out the small noise that covers the solver's error. The certificate is then
@@ -196,7 +198,7 @@ def plan(
         discrete noise on a grid that a real run adds.
     data_norm : the public bound on the norm of every row; 1 by default.
     seed : the seed for the proxy rows and the runs on them, 0 by default; the same seed gives the same plan.
-    large_delta : allows a delta above 1 / (number of all records or persons).
+    large_delta : True allows a delta above 1 / (number of all records or persons).
     unit : what the guarantee protects: one record; or one person with all rows of that person. A person may
         have many rows, but only at one site. The unit "person" needs Gaussian noise or `colluding`.
     whiten : True first learns better (whitened) coordinates from noisy moments of the rows; False does not.

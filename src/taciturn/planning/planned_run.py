@@ -1,4 +1,4 @@
-"""PlannedRun: all numbers of a planned run of penalty perturbation, and its certificate before the run.
+"""PlannedRun: all settings of a planned run of penalty perturbation, and the certificate, before the run.
 
 Penalty perturbation is the paper's method: ADMM in which each site adds noise to its penalty term. A shape
 (`RunShape`) is a plan without the size of its noise. `calibrated_run` adds the smallest noise for which the
@@ -30,8 +30,8 @@ TOL, MANY_ROWS = 1e-7, 50_000
 """The solver's tolerance is TOL if no site has more than MANY_ROWS rows. With more rows, rounding errors are
 larger, and need a larger tolerance (`tolerance`)."""
 GRID, CLIP = 2.0**-30, 2.0**20
-"""The plan computes the cost with this grid step and this clip. The defaults of a real run are at most as
-large (`methods/admm/real_runs.py`), unless the noise is so large that it needs a larger clip."""
+"""The plan computes the cost with this grid step and this bound for clipping. The defaults of a real run are
+at most as large (`methods/admm/real_runs.py`), unless the noise is so large that it needs a larger bound."""
 OUTPUT_STD = {"gaussian": 1e-3, "norm": 1e-2}
 """The standard deviation, per coordinate, of the output noise: negligible in the model, but large enough to
 cover a solver error of TOL."""
@@ -46,7 +46,7 @@ def tolerance(network: PlannedNetwork) -> float:
 class PlannedRun:
     """A planned run: its shape, and the penalty and noise of each site.
 
-    run : the facts about the run that its certificate states.
+    run : the facts that the certificate of the run states.
     output : the scale of the output noise, which covers the solver's error; None for no output noise.
     whiten : the privacy cost mu of the first rounds, if these learn whitened coordinates; otherwise None.
     """
@@ -75,7 +75,7 @@ class PlannedRun:
 
     @cached_property
     def method(self) -> PenaltyPerturbation:
-        """The method with these numbers, ready to run."""
+        """The method with the settings of this plan."""
         return replace(self.on_rows, whiten=self.whiten)
 
     @cached_property

@@ -26,7 +26,7 @@ _LEAN = -1.0  # mean of the margins: below 0, so the class +1 is rarer
 
 @dataclass(frozen=True, eq=False)
 class Proxy:
-    """Rows X of norm at most 1, labels y, the model (`truth`) of the labels, and where the rows come from."""
+    """Rows X of norm at most 1, their labels y, the model (`truth`) of the labels, and the rows' origin."""
 
     X: Array
     y: Array
@@ -76,11 +76,11 @@ def generate_proxy(d: int, rows: int, kind: str, *, schema: Schema | None = None
 
 
 def read_proxy(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
-    """A proxy from rows that the user declares public, shuffled, with a model fitted to these rows."""
+    """Proxy rows that the user declares public, in random order, with a model fitted to them."""
     try:
         features, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("`proxy` must be (X, y) with numbers; labels are -1 and +1.") from None
+        raise DataError("`proxy` must be (X, y) with numbers; class labels are -1 and +1.") from None
     if labels.ndim != 1 or features.ndim != 2 or features.shape != (len(labels), d):
         raise DataError(f"`proxy` must be (X, y): X with {d} columns, and a label in y for each row of X.")
     if len(labels) < 10:
@@ -102,7 +102,7 @@ def _widths(d: int, schema: Schema | None) -> list[int]:
         width = sum(max(1, entry) for entry in widths)
         if d - width not in (0, 1):
             raise ParameterError(
-                f"`dimension` must be the schema's {width} features, or one more for an intercept; got {d}."
+                f"`dimension` must be {width}, or {width + 1} with an intercept, for this schema; got {d}."
             )
         return widths
     widths, left = [], d - 1

@@ -47,11 +47,11 @@ class PlanRequest:
     constant : the public value of the last column if it is the same in every row (an intercept), else None.
     known_mu : use only noise with a known mu (the measure of Gaussian differential privacy), because the run
         is charged to a budget that adds up the squares of mu.
-    choose : matters only without `colluding`. True chooses the method with the better forecast, False takes
-        the paper's method (penalty perturbation).
-    whiten : whether the run first learns better (whitened) coordinates from moments of the rows. None: the
-        run does so if this is expected to help. The paper's method does so only if also `choose` is True and
-        `effort` is "full".
+    choose : has an effect only without `colluding`. True chooses the method with the better forecast; False
+        chooses the paper's method (penalty perturbation).
+    whiten : whether the run first learns better (whitened) coordinates from moments of the rows. With None,
+        the run does so if this is expected to help; for the paper's method, `choose` must then also be True,
+        and `effort` must not be "quick".
     additive : the model must be a sum of functions of single columns. The paper's method on whitened rows
         gives no such model, because it shortens long rows.
     """
@@ -129,7 +129,7 @@ class PlanRequest:
             )
 
     def refuse(self, reasons: Mapping[str, str], where: str) -> None:
-        """Raise if one of these parameters was given, because it would have no effect; `reasons` says why."""
+        """Raise if a parameter in `reasons` was given; `reasons` says why it would have no effect."""
         for name, reason in reasons.items():
             value = getattr(self, name)
             if value is not None and not (name == "baseline" and value is False):
@@ -169,7 +169,7 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class Trial:
-    """A shape, its forecast excess loss (`predicted`), and its loss and quality in a trial run on the proxy.
+    """A shape, its forecast excess loss (`predicted`), and its loss and quality in a trial run on proxy rows.
 
     The quality is the accuracy, or the mean absolute error. A number that was not computed is None.
     """
@@ -229,7 +229,9 @@ class Plan:
     together : True if one run serves all outputs (with `Softmax`); False if each output has its own run.
     certificate : the privacy cost of the run, computed from the settings.
     epsilon, delta : the requested budget, with one epsilon per site.
-    tried, baseline : the shapes that were compared, and the loss without privacy on the same public rows.
+    tried : the shapes that were compared.
+    baseline : the loss of a model without privacy on the same public rows; None if it was not computed.
+    words : the text of `sentence` if all sites add the same noise or no noise.
     for_estimator, for_job, for_site : the method's own settings as arguments of an estimator, as entries of a
         job file, and as private settings of each site (a list has one entry per site).
     details, shown : further entries of `to_dict`, and of the displayed table.

@@ -3,16 +3,17 @@
 A shape (`RunShape`) is a plan without the size of its noise: the number of rounds, the pull (kappa in round
 1, see below), the growth of the penalty, and the tilt of the noise over the rounds. The forecast is a closed
 form for the excess loss of the released average. Take an eigenvector of the Hessian with eigenvalue h, divide
-everything by C, and let kappa = 2 eta V, where eta is the penalty and V the number of neighbours. If a site
-received the mean of the network, the component of its model along the eigenvector, f(t), would satisfy
+all quantities by C, and let kappa = 2 eta V, where eta is the penalty and V the number of neighbours. Assume
+that each site receives mean(t), the mean of all models. Then f(t), the component of the site's model along
+the eigenvector, satisfies
 
     (h + rho/N + kappa) f(t) = h f* + kappa (f(t-1) + mean(t-1)) / 2 - noise(t)
 
 where f* is the component of the optimum. The dual variables are left out: they cancel in the sum over the
 network. This equation is linear, so the bias and variance of the average follow from the eigenvalues. If all
-sites are alike, their mean follows a noisy proximal point method, for which few rounds are enough. Where h is
-small, T rounds at T kappa have the same bias and variance as one round at kappa. But the T rounds pay less
-for the Jacobian (see `calibration`), because its privacy cost decreases as kappa grows.
+sites are alike, mean(t) follows a noisy proximal point method, for which few rounds are enough. If h is
+small, T rounds at T kappa have the same bias and variance as one round at kappa. But the T rounds have a
+smaller privacy cost, because the cost of the Jacobian (see `calibration`) decreases as kappa grows.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def search(
     rounds: Sequence[int] = ROUNDS,
     balanced: Sequence[bool] = (False,),
 ) -> Ranked:
-    """(forecast, best shape) for every number of rounds, kind of noise and `balanced`, best first."""
+    """(forecast, best shape) for each number of rounds, kind of noise and `balanced`, best forecast first."""
     found = []
     for T in rounds:
         for noise in noises:
@@ -140,7 +141,7 @@ def _noise(
 ) -> Array:
     """The approximate standard deviation of the noise per coordinate, (shapes, groups, rounds)."""
     at = network.groups.site
-    eta = network.C * kappa / 2  # as if V = 1, since only eta V matters
+    eta = network.C * kappa / 2  # for V = 1, because only the product eta V matters
     k = bounds.sample_weight(network.C, eta, 1, network.samples[at][:, None])
     x = bounds.bend(k, bounds.least_eigenvalue(strong, eta, 1), run.loss.curvature_bound, run.data_norm)
     D = bounds.displacement(k, run.loss.slope_bound, run.data_norm)

@@ -18,7 +18,7 @@ from ..core.types import Array
 from .calibration import EpsilonBudget
 
 _SPARE = 0.02  # by default, rho = _SPARE N C kappa, with the smallest kappa_i(1) of the N sites
-_GROUPS = 5  # the most groups of sites in a forecast
+_GROUPS = 5  # the largest number of groups of sites in a forecast
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlannedNetwork:
-    """The inputs of a plan: samples B_i, degrees V_i, the budget, C and rho (None: not given)."""
+    """The inputs of a plan: samples B_i, degrees V_i, the budget, C, and rho (None if it was not given)."""
 
     samples: NDArray[np.int64]
     degrees: NDArray[np.int64]
@@ -87,7 +87,7 @@ class PlannedNetwork:
         return self.C * self.pulls(shape) / (2 * self.degrees)
 
     def regularization(self, shape: RunShape) -> float:
-        """The given rho; if there is none, a rho that is negligible compared with the penalty."""
+        """rho as given; if it was not given, a rho that is negligible compared with the penalty."""
         return self.n * self.C * _SPARE * float(self.pulls(shape).min()) if self.rho is None else self.rho
 
     @cached_property

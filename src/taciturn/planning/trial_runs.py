@@ -1,4 +1,4 @@
-"""TrialRuns: simulate planned runs on public rows, and score the average model that each would release.
+"""TrialRuns: simulate planned runs on public rows, and score the average model that each run would release.
 
 A shape (`RunShape`) is a plan without the size of its noise. A `PlannedRun` is a shape with each site's
 penalty and noise. Proxy rows are public rows in place of the private rows; some of them are held out for the
@@ -27,8 +27,8 @@ Calibrated = Callable[[RunShape], PlannedRun | None]
 
 _REPEATS = 4  # runs of each shape, with independent noise
 _WEAK = 1e-3  # rho / N (regularization / number of sites) of the model without privacy in `baseline`
-_NEAR = 1.002  # prefer fewer rounds if their loss is at most this times the best loss
-_WORTH = 1.6  # run a shape if its predicted excess loss is at most this times the best prediction
+_NEAR = 1.002  # prefer a run with fewer rounds if its loss is at most _NEAR times the best loss
+_WORTH = 1.6  # run a shape if its forecast excess loss is at most _WORTH times the best forecast
 
 
 class TrialRuns:
@@ -90,7 +90,7 @@ class TrialRuns:
         return float(loss[0])
 
     def score(self, planned: PlannedRun) -> tuple[float, float]:
-        """Mean loss and accuracy (or mean absolute error) of the network's average on held-out rows."""
+        """Mean loss and accuracy (or mean absolute error) of the sites' average model on held-out rows."""
         problem = Problem(
             self._sites, loss=self._loss, C=planned.run.C, regularization=planned.regularization
         )

@@ -27,7 +27,7 @@ _GRID = 2.0**-30  # moments are rounded to this grid, which is far finer than th
 
 
 def whole_strength(request: PlanRequest) -> Strength:
-    """The signal strength of the whole run, in which sites trust no other site."""
+    """The signal strength of the whole run, if the sites trust no other site."""
     mu = float(gaussian_mu(min(request.budget.epsilon), request.budget.delta))
     return Strength(sum(request.samples), mu, float(request.graph.n))
 
@@ -65,22 +65,23 @@ def may_whiten(request: PlanRequest) -> bool:
 
 
 def planned_moments(request: PlanRequest) -> tuple[float, SumTables]:
-    """(mu, tables): the privacy cost mu of the moments of the rows, and the tables of the moments' sums."""
+    """(mu, tables): the privacy cost mu of releasing moments of the rows, and the sums that release them."""
     mu = math.sqrt(SHARE) * whole_strength(request).mu
     return mu, moments_of_rows(request.network(request.loss, request.C or 1.0, 1.0), mu)
 
 
 def left_budget(budget: EpsilonBudget, mu: float) -> EpsilonBudget:
-    """An estimate of the budget that is left after moments of cost mu. It serves to choose a shape only."""
+    """An estimate, used only to choose a shape, of the budget that is left after moments with the cost mu."""
     whole = gaussian_mu(budget.epsilon, budget.delta)
     left = gaussian_epsilon(np.sqrt(np.maximum(whole**2 - mu**2, 0.0)), budget.delta)
     return EpsilonBudget(tuple(np.maximum(left, 1e-12).tolist()), budget.delta)
 
 
 def whitened_proxy(proxy: Proxy, tables: SumTables, seed: int) -> Proxy:
-    """The public rows in whitened coordinates, learnt from their moments with as much noise as in the run.
+    """The proxy rows in whitened coordinates.
 
-    The moments are rounded first: their last bits depend on the BLAS library, and could change the
+    The coordinates are learnt from moments of these rows, with as much noise as in the run. The moments are
+    rounded first: their last bits depend on the BLAS library, and could change the
     coordinates a lot.
     """
     program = tables.program

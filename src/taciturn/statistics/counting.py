@@ -123,7 +123,8 @@ def ask_here(
 ) -> list[PrivateAnswer]:
     """Answer questions about the rows of all sites, with one (epsilon, delta) for all questions together.
 
-    columns : named columns, or an array of numbers. what : the name of the caller, for messages and ledgers.
+    columns : named columns, or an array of numbers.
+    what : the name of the caller, for messages and ledgers.
     """
     asking = Asking(tuple(questions), public, Spending(wishes.epsilon, wishes.delta, wishes.colluding))
     return run_asking(asking, columns, rows, wishes, what)[0]

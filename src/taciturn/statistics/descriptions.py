@@ -1,6 +1,6 @@
 """private_description, private_survival and private_correlations: statistics of a table.
 
-Each is computed from one noisy sum over the rows of all sites.
+Each statistic is computed from one noisy sum over the rows of all sites.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def private_description(
 
     Parameters
     ----------
-    table : a DataFrame, a mapping of columns, a structured array, or rows in the schema's order.
+    table : a DataFrame, a mapping of columns, a structured array, or rows with columns in the schema's order.
     schema : the public ranges and categories: a `Schema`, or in short {"age": (0, 150), "smoker": bool}. A
         value outside of its range is moved to the nearer end of the range and counted there.
-    by : a categorical or boolean column, to describe all columns also for each value of `by`.
+    by : a categorical or boolean column; all columns are then also described for each value of this column.
     bins : the number of histogram cells of a number or date; more cells show more detail, with more noise.
     epsilon, delta, site, person, sites, colluding, large_delta, level, ledger, random_state, engine : as in
         `private_score`. The noise grows with the square root of the number of columns.

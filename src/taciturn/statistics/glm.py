@@ -62,8 +62,8 @@ class PrivateGLM(ChargedEstimator):
         nothing, and gives the maximum-likelihood estimate.
     sites : the number of sites among which `fit` divides the rows, if `fit` gets no `site`.
     colluding : the number of other sites that may collude; None for all of them.
-    bounds : the public range (low, high) of every column. One additional pair at the end is the range of the
-        outcome.
+    bounds : the public range (low, high) of every column. An additional pair at the end, if you give one, is
+        the range of the outcome.
     outcome : the public range of the outcome, for "gaussian" and "poisson".
     periods : for a hazard, the public end times of the periods.
     link : for a hazard, "logit" for odds ratios in a period, or "cloglog" for hazard ratios, as in Cox
@@ -365,7 +365,8 @@ def _matrix(X: Any, y: Any, family: str) -> Array:
     shape = (len(rows), 2) if family == "hazard" else (len(rows),)
     if rows.ndim != 2 or rows.size == 0 or target.shape != shape:
         raise DataError(
-            f"`y` must have shape {shape}, and `X` (rows, columns); got {target.shape} and {rows.shape}."
+            f"`y` must have shape {shape}, and `X` must have rows and columns; got the shapes {target.shape} "
+            f"of `y` and {rows.shape} of `X`."
         )
     if not np.isfinite(rows).all() or not np.isfinite(target).all():
         raise DataError("`X` and `y` must be finite; for missing values use `PrivateGLM.from_formula`.")

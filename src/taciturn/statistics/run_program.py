@@ -84,7 +84,7 @@ def run_program(
 def check_purity(
     program: Program, X: Any, *, length: int, parameters: Mapping[str, Any] | None = None, seed: int = 0
 ) -> list[str]:
-    """Test that the result of a program's function `private` for a row does not depend on other rows.
+    """Test that a program's function `private` computes the result for a row from this row alone.
 
     Returns the faults that were found. The privacy guarantee is void if there is a fault. The check finds
     mistakes only: malicious code can pass it. Use made-up rows, before you install the program where the

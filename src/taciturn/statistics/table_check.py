@@ -1,8 +1,8 @@
 """check: show the owner of a table how well the table fits a schema. It spends no budget and writes no file.
 
 The result is computed from the rows without noise, so only the owner of the rows may see it. For each column
-`check` counts cells that fit the schema; cells outside of the public range, which a fit moves to the end of
-the range; cells that cannot be read or have an undeclared category; and missing cells.
+`check` counts cells that fit the schema; cells outside of the public range, which a fit moves to the nearer
+end of the range; cells that cannot be read or have an undeclared category; and missing cells.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..privacy.certificate.summary import count
 
 OWNER_ONLY = "for the owner of these rows only: the counts have no noise, so never share them"
 _CELLS = 12  # the number of bars of a histogram
-_CLASSES = 12  # if a label has more values than this, it may be a number
+_CLASSES = 12  # if the labels have more different values than this, they may be numbers
 _NARROW = 0.05  # warn if 90% of the cells lie within this share of the range: then the column hardly varies
 
 
@@ -250,7 +250,7 @@ def _label(
     counts = CellCounts("label", int(heights.sum()), 0, unknown, int(blank.sum()))
     troubles = [counts.losses()] if counts.many_lost else []
     if len(known) > _CLASSES and classes is None:
-        troubles.append(f"the label has {len(known)} values; if it is a number, give `target_scale`")
+        troubles.append(f"the labels have {len(known)} values; if they are numbers, give `target_scale`")
     elif np.count_nonzero(heights) < 2:
         troubles.append("fewer than two classes occur among the labels, so a model has nothing to separate")
     return CheckedColumn(counts, tuple(heights.tolist()[: 4 * _CLASSES]), tuple(troubles)), at < 0
@@ -290,14 +290,14 @@ def _support(
         checks.among_sites("colluding", colluding, sites)
     delta = checks.usual_delta(delta, rows, insisted=True)
     budget = (
-        f"epsilon {format_given(epsilon)}, {rows:,} rows at {sites} sites and {count(dimension, 'column')}"
+        f"epsilon {format_given(epsilon)}, {rows:,} rows at {sites} sites, and {count(dimension, 'column')}"
     )
     noise = noise_over_signal(rows, dimension, sites=sites, colluding=colluding, epsilon=epsilon, delta=delta)
     if noise <= 0.2:
-        return noise, f"enough rows: at {budget} the noise is about {noise:.2f} of a strong signal"
+        return noise, f"enough rows: with {budget}, the noise is about {noise:.2f} of a strong signal"
     needed, fewer = math.ceil(rows * noise / 0.2), int(dimension * 0.2 / noise)
     columns = f", or {count(fewer, 'column')}," if fewer else ""
     advice = f"about {needed:,} rows{columns} would be enough"
     if noise <= 1:
-        return noise, f"few rows: at {budget} the noise is about {noise:.2f} of a strong signal; {advice}"
-    return noise, f"too few rows: at {budget} the noise is about {noise:.2g} times the signal; {advice}"
+        return noise, f"few rows: with {budget}, the noise is about {noise:.2f} of a strong signal; {advice}"
+    return noise, f"too few rows: with {budget}, the noise is about {noise:.2g} times the signal; {advice}"

@@ -155,7 +155,7 @@ def test_it_is_a_step_of_scikit_learn() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"schema": None}, "`schema` must state what is public"),
+        ({"schema": None}, "`schema` must give the public facts"),
         ({"schema": {"age": 3}}, "`age` must be"),
         ({"curves": 0}, "`curves` must be at least 1"),
         ({"data_norm": 2.0}, "`data_norm` must be left out"),

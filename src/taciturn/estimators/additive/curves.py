@@ -32,7 +32,7 @@ class EffectCurve:
 
     x : numbers, days (`datetime.date`) or categories.
     y : the effect at each x: (points,), or (points, classes) for more than two classes. A constant is
-        subtracted so that the mean over all x is 0. This needs no rows.
+        subtracted so that the mean over all x is 0. The constant does not depend on rows.
     missing : the effect of a missing value, on the same scale as y.
     label : the name of the scale of y.
     """

@@ -111,8 +111,8 @@ class PrivateAdditiveClassifier(AdditiveModel, PrivateLogisticRegression):
     ----------
     schema : the PUBLIC ranges and categories of the columns: a `taciturn.data.Schema`, or in short
         {"age": (0, 110), "ward": ["medical", "surgical"], "smoker": bool}.
-    curves : the number of knots of the curve of a number; 1 makes a straight line. "auto" uses 9 knots, or a
-        straight line if there are too few records for curves at this budget.
+    curves : the number of knots of the curve of each number or date; 1 makes a straight line. "auto" uses 9
+        knots, or a straight line if there are too few records for curves at this budget.
     others : as for `PrivateLogisticRegression`, but without `data_norm`. The attributes are the same too.
 
     Attributes
