@@ -1,4 +1,4 @@
-"""The measurements behind the pages in docs/, one command each: `python -m benchmarks.{speed,scale,...}`.
+"""The measurements for pages in docs/. Each has its own command, such as `python -m benchmarks.speed`.
 
-Speed is a ratio within one run; no test asserts it.
+The pages compare times within one run. No test checks a time.
 """

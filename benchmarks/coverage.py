@@ -1,8 +1,8 @@
 """Do the 95% intervals of answers contain the truth in 95% of cases? `python -m benchmarks.coverage`
 
-Samples come from populations whose true values are known. The code of each question counts them, its method
-adds the noise, and the users' code makes the estimate. Masks and messages are left out, because they change
-no number. The output has one line for each kind of interval.
+Samples come from populations whose true values are known. For each sample, the library's code counts the rows
+and computes the estimates, and the noise has the standard deviation that the question's method chooses. Masks
+and messages are left out, because they change no number. The output has one line for each kind of interval.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from taciturn.questions.shipped.score import score_cells, score_lengths, summari
 from taciturn.questions.shipped.survival import Survival
 
 SETTINGS = ((1_000, 0.5), (5_000, 1.0), (20_000, 2.0))
-"""The numbers of rows, and epsilon; there are five sites, one of which may collude, and delta is 1e-5."""
+"""(number of rows, epsilon) of each setting. There are five sites, one may collude, and delta is 1e-5."""
 
 Found = Iterator[tuple[str, Any, float]]
-"""For every interval: its kind, the estimate, and the true value."""
+"""Yields, for every interval, its kind, the estimate with the interval, and the true value."""
 
 TOLD = 1.0
-"""The share of the noise that an estimate takes into account; a test shows that intervals need all of it."""
+"""The standard deviation of the noise that estimates assume, relative to the true one. 1.0 is correct."""
 
 
 def network(n: int) -> Network:
@@ -74,7 +74,7 @@ AGES = PublicTable(Schema((Number("age", 0, 100), Category("ward", tuple(WARDS))
 
 
 def describe(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """Ages from two uniform pieces, 5% of them missing, in two groups."""
+    """Describe ages in two groups. The ages come from two uniform distributions, and 5% are missing."""
     old = rng.random(n) < 0.3
     age = np.where(old, rng.uniform(60, 90, n), rng.uniform(20, 60, n))
     age[rng.random(n) < 0.05] = np.nan
@@ -99,7 +99,7 @@ def describe(n: int, epsilon: float, rng: np.random.Generator) -> Found:
 
 
 def describe_edges(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """The worst case for cells: every value is at the end of its cell that is further from the mean."""
+    """Describe the worst case for bins: each value is at the end of its bin that is further from the mean."""
     values, chance = np.array([10.001, 30.001, 69.999, 94.999]), np.array([0.2, 0.25, 0.35, 0.2])
     age = rng.choice(values, n, p=chance)
     found = ask(Describe(columns=("age",)), AGES, {"age": age}, n, epsilon, rng)["age"]
@@ -111,7 +111,7 @@ def describe_edges(n: int, epsilon: float, rng: np.random.Generator) -> Found:
 
 
 def evaluate(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """Scores expit(2 Z) of a calibrated model, Z standard normal."""
+    """Evaluate a calibrated model whose scores are expit(2 Z), where Z is standard normal."""
     bins, truth = 20, _score_truth()
     p = expit(2 * rng.standard_normal(n))
     y = (rng.random(n) < p).astype(np.int64)
@@ -149,7 +149,7 @@ def _score_truth(bins: int = 20) -> dict[str, Any]:
 
 
 def regress(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """Predictions x, uniform in (-6, 6), of y = x + error; errors uniform in (-3, 3), or at ends of bins."""
+    """Score predictions x of y = x + error. x is uniform; errors are uniform, or at the ends of bins."""
     x, sign = rng.uniform(-6, 6, n), rng.choice([-1.0, 1.0], n)
     for end, error in (("", rng.uniform(0, 3, n)), (", at the ends of bins", rng.choice([0.999, 2.999], n))):
         cells = regression_cells(x + sign * error, x, (-10.0, 10.0), 40)
@@ -165,7 +165,7 @@ STUDY = PublicTable(Schema((Number("time", 0, 24), Boolean("event"), Category("a
 
 
 def survive(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """Exponential times with mean 20 in both arms, censored at uniform times up to 40."""
+    """Estimate survival in two arms: exponential times with mean 20, censored at uniform times up to 40."""
     event, censored = rng.exponential(20, n), rng.uniform(0, 40, n)
     columns = {
         "time": np.minimum(event, censored),
@@ -191,7 +191,7 @@ PAIR = PublicTable(Schema(tuple(Number(name, -1, 1) for name in "xyz")))
 
 
 def correlate(n: int, epsilon: float, rng: np.random.Generator) -> Found:
-    """Three correlated columns in [-1, 1]. They are uniform, so that clipping changes nothing."""
+    """Correlate three columns. Each is the sum of two uniform numbers, and nothing is clipped."""
     shared, own = rng.uniform(-0.5, 0.5, (n, 1)), rng.uniform(-0.5, 0.5, (n, 3))
     columns = dict(zip("xyz", (shared + own).T, strict=True))
     question = Correlations()
@@ -216,7 +216,7 @@ STUDIES = (describe, describe_edges, evaluate, regress, survive, correlate)
 
 
 def study(repeats: int, studies: Any = STUDIES, settings: Any = SETTINGS) -> dict[str, list[tuple[int, int]]]:
-    """Kind -> for every setting, the number of intervals that contain the truth, and of all intervals."""
+    """For each kind and setting: (number of intervals that contain the truth, number of intervals)."""
     found: dict[str, list[list[int]]] = defaultdict(lambda: [[0, 0] for _ in settings])
     for one in studies:
         for k, (n, epsilon) in enumerate(settings):

@@ -1,10 +1,11 @@
-"""Do 95% intervals contain the true value in 95% of cases? Twelve settings, listed before they were run.
+"""Do 95% intervals contain the true value in 95% of cases? Every setting was listed before it ran.
 
-    python -m benchmarks.inference                  these and ten more, half an hour on one core
-    python -m benchmarks.inference 3 7 --fits 20    some settings, with fewer fits
+    python -m benchmarks.inference                  all 22 settings, half an hour on one core
+    python -m benchmarks.inference 3 7 --fits 20    settings 3 and 7, with fewer fits
 
 Rows are real and drawn with replacement; the outcome is drawn from a model whose coefficients are known. The
-ten other settings have survival times, several rows of a person, rare outcomes, long tails, or few records.
+first twelve settings were listed together. The ten later ones have survival times, several rows per person,
+rare outcomes, long tails, or few records.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ SETTINGS = (
     Setting("credit", 9, "binomial", 30_000, 2.0, size=0.8),
     Setting("adult", 6, "poisson", 30_000, 2.0, rate=0.05),
 )
-"""The first twelve settings were listed first; the others were listed later, but also before they ran."""
+"""The first twelve settings were listed together; the others were listed later, but also before they ran."""
 
 PERIODS = (1.0, 2.0, 3.0, 4.0)
 RATIOS = 40  # the number of fits that are compared with a fit without privacy
@@ -226,7 +227,7 @@ class Finding:
 
 
 def study(setting: Setting, intervals: int, fits: int) -> Finding:
-    """Fit until there are this many intervals, or fits; count the intervals that contain the truth."""
+    """Count the intervals that contain the truth. Stop at this number of intervals, or of fits."""
     whole, bounds = ROWS[setting.table]()
     whole, bounds = whole[:, : setting.columns], bounds[: setting.columns]
     coef, held, total, refused, ratios = coefficients(setting, whole), 0, 0, 0, []
@@ -262,7 +263,7 @@ def main() -> None:
         "--fits",
         type=int,
         default=400,
-        help="the most fits per setting; a setting ends earlier with 1,000 intervals",
+        help="the largest number of fits per setting; a setting ends when it has 1,000 intervals",
     )
     given = parser.parse_args()
     for number in given.numbers or range(1, len(SETTINGS) + 1):

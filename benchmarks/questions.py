@@ -1,7 +1,8 @@
 """`python -m benchmarks.questions`: describe 50 columns at five sites with 10^5 rows each, on this machine.
 
-It prints the seconds from the first start to the last end, including the meeting of the sites; the CPU
-seconds of all sites together, which are more reliable on a busy machine; and the largest memory of a site.
+It prints the seconds from the start of the first site to the end of the last one, including the time in which
+the sites find each other; the CPU seconds of all sites together, which are more reliable on a busy machine;
+and the largest memory of a site.
 """
 
 from __future__ import annotations

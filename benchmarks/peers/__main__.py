@@ -2,10 +2,11 @@
 
     python -m benchmarks.peers [--only NAME] [--section NAME] [--again] [--results FOLDER] [--out docs]
 
-The results folder keeps all results, and a second call continues from them; `--again` deletes the results
-that it will measure. The page says how many calls it took: for one call, start with an empty results folder.
-The page is written to docs only after every section of every peer was tried; until then it is written to the
-results folder. Results of another version of a peer, or of another commit of taciturn, are measured again.
+The results folder keeps all results, and a second call continues from them. With `--again`, a call first
+deletes the results that it measures again. The page says in how many calls its results were measured; to
+measure everything in one call, start with an empty results folder. The page is written to docs only after
+every section of every peer was tried; until then it is written to the results folder. Results of another
+version of a peer, or of another commit of taciturn, are measured again.
 The command needs root, for network namespaces with only loopback, and Debian's openmpi-bin for disropt.
 """
 
@@ -81,7 +82,7 @@ def expected() -> dict[str, tuple[str, ...]]:
 def main() -> None:
     """Measure everything that has no result yet, then write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    parser.add_argument("--only", action="append", choices=(OURS, *PINS), help="only these (repeat it)")
+    parser.add_argument("--only", action="append", choices=(OURS, *PINS), help="only this; can be repeated")
     names = dict.fromkeys(section for sections in expected().values() for section in sections)
     parser.add_argument("--section", choices=tuple(names), help="this section only")
     parser.add_argument("--again", action="store_true", help="delete earlier results and measure again")

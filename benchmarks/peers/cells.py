@@ -1,4 +1,4 @@
-"""Cells of the page's tables, from the findings alone."""
+"""Write the cells of the page's tables. They depend on the findings alone."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def tried(entry: dict[str, Any]) -> str:
 
 
 def carried(sent: float) -> str:
-    """The bytes on loopback; none if the processes communicate through shared memory."""
+    """The bytes on loopback, or "through memory" if the processes communicate through shared memory."""
     return f"{sent:,.0f}" if sent else "through memory"
 
 
 def settled(result: dict[str, Any]) -> float:
-    """The seconds until the model is available: to the end of the run, or of a first round that gives it."""
+    """The seconds until the model is available: after the last round, or after the first if it is enough."""
     return float(result.get("settled", result["seconds"]))
 
 
@@ -165,7 +165,7 @@ def after_kill(result: dict[str, Any]) -> str:
     if kill.get("set"):
         text += f", {kill['set']}"
     if kill.get("status") not in (None, "COMPLETED"):
-        text += f"; it calls the job {kill['status']}"
+        text += f"; the package calls the job {kill['status']}"
     if strict:
         text += f". With the recipe unchanged: {outcome(strict, result['plain'])}"
     return text
@@ -183,7 +183,7 @@ def stranger(disturbed: dict[str, Any]) -> str:
 
 
 def stranger_at_locks(result: dict[str, Any]) -> str:
-    """The same, also with authentication enabled, if the peer does not always enable it."""
+    """As `stranger`; also with authentication enabled, if the peer does not always enable it."""
     text = stranger(result["stranger"])
     return (
         f"{text}; with authentication enabled: {stranger(result['guarded'])}" if "guarded" in result else text

@@ -1,4 +1,4 @@
-"""The processes of each peer for five sites on one machine, started as its own guide shows."""
+"""The processes of each peer for five sites on one machine, started as the peer's own guide shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PORT = 8000
 def flower(env: Environment, rows: list[Path], folder: Path, rounds: int, keys: Path | None = None) -> Script:
     """SuperLink, five SuperNodes and `flwr run`, without TLS, as in its guide to a first deployment.
 
-    With a folder for keys: as in its guides to TLS and authentication, with registered SuperNodes.
+    With the folder `keys`: TLS and registered SuperNodes, as in its guides to TLS and authentication.
     """
     assert env.python is not None
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def delayed(script: Script, who: str, seconds: float) -> Script:
 def appfl(env: Environment, rows: list[Path], folder: Path, rounds: int, keys: Path | None = None) -> Script:
     """A gRPC server and five clients, without TLS, as in its examples.
 
-    With a folder for keys: TLS, and one token for all sites.
+    With the folder `keys`: TLS, and one token for all sites.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in (ADAPTERS / "appfl").iterdir():

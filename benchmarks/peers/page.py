@@ -94,7 +94,7 @@ def how(found: Found) -> str:
         runs = "one run" if facts["calls"] == 1 else f"{facts['calls']} runs"
         when = f"{runs}, begun {facts['begun']} and ended {facts['ended']} UTC, {facts['python']}"
         load = facts["load"]
-    busy = "" if load < IDLE else ", with other work: CPU seconds say more than wall-clock seconds"
+    busy = "" if load < IDLE else ", due to other work: CPU seconds are more reliable than wall-clock seconds"
     return (
         f"`python -m benchmarks.peers` writes this page ({when}). The machine had {cores} cores, and a load "
         f"of {load:.1f} at the start{busy}. Versions: {versions}. Every package ran in a network namespace "

@@ -54,8 +54,8 @@ def obtain(
     error: str | None = None,
     commit: str = "",
 ) -> Finding:
-    """The stored finding, or a new one. A failed measurement is repeated, and so is a result of another
-    version (of taciturn: another commit). `error` is the reason if nothing can be measured."""
+    """The stored finding, or a new one. A measurement is repeated if it failed, or is of another version
+    (for taciturn: of another commit). `error` is the reason if nothing can be measured."""
     file = folder / f"{peer}-{section}.json"
     known = read(file)
     if known is not None and known.error is None and known.version == version:
@@ -93,7 +93,7 @@ def _write(file: Path, found: Finding) -> None:
 
 
 def begin(folder: Path, version: str, commit: str = "") -> None:
-    """Record the start of a run and the load of the machine, or one more call of the same run."""
+    """Record the start of a run and the load of the machine. If the run has begun, count one more call."""
     file = folder / f"{OURS}-{RUN}.json"
     known = read(file)
     if known is not None:

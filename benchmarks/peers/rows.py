@@ -1,4 +1,4 @@
-"""Adult for all peers: the training rows, dealt evenly to five sites, in files that every peer can read."""
+"""Adult for all peers: the training rows, split evenly over five sites, in files that every peer can read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Adult:
         return self.Z.shape[1]
 
     def hands(self, sites: int, seed: int) -> list[tuple[Array, Array]]:
-        """The training rows, dealt evenly."""
+        """The training rows, distributed evenly."""
         site = assign_evenly(len(self.y), sites, seed=seed)
         return [(self.Z[site == i], self.y[site == i]) for i in range(sites)]
 

@@ -78,8 +78,8 @@ TLS = {
 }
 COUNTERS = {
     "taciturn": "at each site, in a ledger on disk",
-    "flwr": "at the server, so a crash of a client does not affect it; in memory, with `state_dict` for "
-    "users who save it",
+    "flwr": "at the server, so a crash of a client does not affect it; in memory, but users can save it "
+    "(`state_dict`)",
     "nvflare": "at the client, in the memory of its filter `SVTPrivacy` (or of Opacus, in the site's script)",
     "appfl": "at the client, in the memory of Opacus; nothing counts its Laplace and Gaussian noise",
 }
@@ -132,8 +132,8 @@ PRIVACY = (
     "values of C; for Opacus, epochs and step sizes. Momentum and the mean of the last models use only what "
     "was already sent, so they cost nothing.",
     "- *noise*: if a package does not count the cost of a record, we use our accountant to find the smallest "
-    "noise that protects a record, which favours the package too. The noise passes through the package's "
-    "own classes, without the network.",
+    "noise that protects a record, which favours the package too. The package's own classes add the noise; "
+    "the network is not used.",
     "- *prints*: the epsilon that the package itself reports at these settings; the next column says what "
     "this epsilon counts. Flower uses Rényi divergence, which gives a slightly larger epsilon than exact "
     "accounting.",

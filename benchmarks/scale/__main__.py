@@ -1,4 +1,4 @@
-"""`python -m benchmarks.scale`: measure seconds and bytes by sites and shards; write docs/scale.md."""
+"""`python -m benchmarks.scale`: measure the time and memory of large runs, and write docs/scale.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure seconds and bytes of runs by the number of sites and shards.
+"""Measure the time and memory of runs with different numbers of sites and shards.
 
 Other work on the machine disturbs wall-clock seconds; the page says how busy the machine was. It disturbs CPU
 seconds less, so the constants of `taciturn.runtime.engine_selection` come from CPU seconds.
@@ -34,9 +34,9 @@ from .small import Line, Race, by_sites, race
 ROWS, FEATURES, DEGREE = 20, 10, 4
 """A small site: 20 rows of 10 features, four neighbours."""
 LARGE = (100, 105)
-"""Rows and features of a site that is not small, and not much larger."""
+"""The rows and features of a site that is only a little too large to be small."""
 LINE = (5, 100, 1000, 10_000, 100_000)
-"""Numbers of sites that share the same rows."""
+"""The numbers of sites over which the same rows are distributed."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def _measured(facts: Facts) -> dict[str, Any]:
     return {
         "machine": f"{facts.cores} cores ({platform.machine()}), Python {platform.python_version()}, "
         f"NumPy {np.__version__}",
-        "busy": busy if facts.busy > QUIET else "No other program used it.",
+        "busy": busy if facts.busy > QUIET else "No other program used the machine.",
         "small": f"{ROWS} rows of {FEATURES} features, a random {DEGREE}-regular graph, one repeat",
         "runs": _costs(facts.runs),
         "big": _costs(facts.big),

@@ -26,7 +26,7 @@ TOTAL_ROWS, FEATURES, DEGREE = 2_000_000, 10, 4
 
 @dataclass(frozen=True)
 class Line:
-    """For one number of sites: CPU seconds per round in one thread and of the set-up, and the peak memory."""
+    """For one number of sites: CPU seconds per round and of the set-up, in one thread; the peak memory."""
 
     sites: int
     rows: int
@@ -64,7 +64,7 @@ def race(sites: int, rows: int, features: int, *, tries: int) -> Race:
 
 
 def by_sites(counts: tuple[int, ...], rounds: int) -> list[Line]:
-    """Deal the same number of rows to more and more sites; every point runs in a new process."""
+    """Distribute the same rows over more and more sites; every point runs in a new process."""
     found = []
     for sites in counts:
         command = [sys.executable, "-m", "benchmarks.scale", "--line", str(sites), str(rounds)]

@@ -1,7 +1,7 @@
 """Measure the parts of a round by timers around functions of a site.
 
-Each part has wall-clock and CPU seconds, from the first release to the last. CPU time of the process outside
-its Python threads is the time of Zenoh: TLS, sockets, routing.
+Each part has wall-clock and CPU seconds, from the first release to the last. The CPU time
+of threads that do not run Python is the time of Zenoh: TLS, sockets, routing.
 """
 
 from __future__ import annotations

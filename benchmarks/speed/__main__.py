@@ -1,4 +1,4 @@
-"""`python -m benchmarks.speed`: measure the speed of a round and its growth; write docs/performance.md."""
+"""`python -m benchmarks.speed`: measure the time of a round and how it grows; write docs/performance.md."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def by_scipy(task: Task, *, to_the_end: bool = False) -> float:
     """(a) The loop that a researcher would write: L-BFGS-B for every repeat.
 
     Its line search compares values of phi, which are too inexact to reach `TOL`, so it stops early. With
-    `to_the_end` it continues with phi(f) - phi(f where it stopped), computed row by row. Return the largest
+    `to_the_end` it continues with phi(f) - phi(f where it stopped), computed row by row. Returns the largest
     ||gradient|| / m.
     """
     m = task.strong

@@ -1,4 +1,4 @@
-"""The measured work: private M-ADMM on Adult-shaped data, 45,222 x 105, 5 sites on a ring, 10 repeats."""
+"""The measured work: private M-ADMM on data shaped like Adult (45,222 x 105), at 5 sites, 10 repeats."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Contest:
         self.start = time.perf_counter()
 
     def need(self, key: tuple[object, ...], make_result: Callable[[], Result | None]) -> None:
-        """Measure unless the key is known: (data, sites, epsilon, contender, split, colluding, topology)."""
+        """Measure and store a result, unless there is a result with this key (see `Result.key`)."""
         if any(result.key == key for result in self.results):
             return
         result = make_result()
@@ -74,7 +74,7 @@ class Contest:
         self.need(key, lambda: masked(case, colluding, split, self.seeds, name))
 
     def centre(self, task: Task, epsilon: float) -> None:
-        """All rows in one place. These results do not depend on the number of sites."""
+        """Measure with all rows in one place. These results do not depend on the number of sites."""
         case = Case(task, 1, epsilon, DELTA)
         for rival in self.rivals:
             if not rival.decentralised:
@@ -95,7 +95,7 @@ class Contest:
         self.need(key, lambda: trusting_nobody(case, min(self.seeds, 3), name))
 
     def free(self, task: Task) -> None:
-        """Without privacy: all rows together, and each site alone."""
+        """Measure without privacy: all rows together, and each site alone."""
         for rival in self.rivals:
             if rival.name == NO_PRIVACY:
                 self.rival(Case(task, 1, 1.0, DELTA), rival)
@@ -104,13 +104,13 @@ class Contest:
             self.anchor(Case(task, sites, 1.0, DELTA), ALONE_FREE, 1)
 
     def budget(self, task: Task, epsilon: float) -> None:
-        """Twenty sites and the whitened centre."""
+        """Measure with twenty sites, and with the whitened centre."""
         for name in (MASKED, MAPPED, PLAIN):
             self.masked(Case(task, 20, epsilon, DELTA), 1, "even", name)
         self.anchor(Case(task, 1, epsilon, DELTA), WHITE_CENTRE, min(self.seeds, 3))
 
     def more_sites(self, task: Task, epsilon: float) -> None:
-        """Five sites and a hundred sites."""
+        """Measure with five sites and with a hundred sites."""
         for sites, name in product((5, 100), (MAPPED, MASKED)):
             self.masked(Case(task, sites, epsilon, DELTA), 1, "even", name)
 
@@ -119,13 +119,13 @@ class Contest:
         self.anchor(Case(task, 1, epsilon, DELTA), EBM, min(self.seeds, 3))
 
     def field(self, case: Case, names: tuple[str, ...] | None = None) -> None:
-        """All decentralised contenders, with rows dealt evenly; or only the rivals in `names`."""
+        """Measure all decentralised contenders, with evenly distributed rows; or only those in `names`."""
         for rival in self.rivals:
             if rival.decentralised and (names is None or rival.name in names):
                 self.rival(case, rival)
 
     def check(self, task: Task) -> None:
-        """The default rule on a made-up table, compared with a trusted centre."""
+        """Measure the default rule on a made-up table, and a trusted centre to compare it with."""
         for rival in self.rivals:
             if rival.name in (NO_PRIVACY, POOLED):
                 self.rival(Case(task, 1, 1.0, DELTA), rival)
@@ -133,7 +133,7 @@ class Contest:
             self.masked(Case(task, 20, 1.0, DELTA), 1, "even", name)
 
     def home_of_decor(self, task: Task) -> None:
-        """DECOR in the setting of its authors; the split of its noise is tuned, too."""
+        """Measure DECOR in the setting of its authors. The split of its noise is tuned, too."""
         many, sizes = ((10.0,), (4.0, 16.0)) if self.quick else ((50.0, 150.0, 400.0), (8.0, 16.0, 32.0))
         grid = tuple(product(many, sizes, (0.5, 1.0), (0.0, 1.0, 3.0, 10.0, 100.0), (0.0, 0.5)))
         self.masked(Case(task, HOME, 1.0, DELTA), 1, "even")
@@ -148,14 +148,14 @@ class Contest:
 def main() -> None:
     """Parse the options, run the contest, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.utility", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="support, five sites, two seeds; only prints")
+    parser.add_argument("--quick", action="store_true", help="only the table support; writes no page")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has diffprivlib")
     parser.add_argument(
-        "--results", type=Path, default=_ROOT / "build" / "utility.jsonl", help="what is done"
+        "--results", type=Path, default=_ROOT / "build" / "utility.jsonl", help="finished results"
     )
     parser.add_argument("--out", type=Path, default=_ROOT / "docs", help="where to write the page")
-    parser.add_argument("--page", action="store_true", help="write the page from the results so far")
+    parser.add_argument("--page", action="store_true", help="only write the page, from the results so far")
     options = parser.parse_args()
     if options.quick:
         options.seeds, options.results = 2, _ROOT / "build" / "utility-quick.jsonl"

@@ -1,6 +1,7 @@
 """Anchors to compare a private model with: trusted centres, rivals with curves, models without privacy.
 
-Every anchor uses the best settings of a grid, chosen on the test rows at no privacy cost, which favours it.
+Every anchor uses the best settings of a grid, chosen on the test rows at no privacy cost. This favours
+the anchors.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def log_scores(task: Task, chance: Array) -> Score:
 def whitened_centre(case: Case, setting: Setting, seed: int) -> Score:
     """Two noisy moments of all rows, then objective perturbation in the coordinates from these moments.
 
-    A setting is the clip of a whitened row, in units of sqrt(K), and the penalty. Predictions clip rows if
+    A setting is the pair (clip of a whitened row, in units of sqrt(K); penalty). Predictions clip rows if
     that is better. The budget left after the moments is computed as for Gaussian noise.
     """
     factor, kappa = setting
@@ -105,7 +106,10 @@ def _coordinates(Z: Array, mu: float, draw: np.random.Generator) -> tuple[Array,
 
 
 def _cleaned(M: Array, std: float) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of M without its noise: a shrunk diagonal, and parts above the noise."""
+    """(eigenvalues, eigenvectors) of an estimate of M without its noise.
+
+    The estimate is the diagonal of M, shrunk towards its mean, plus the part of the rest above the noise.
+    """
     d, diagonal = len(M), np.diagonal(M)
     mean = max(float(diagonal.mean()), 1e-9)
     keep = max(0.0, 1 - d * std * std / max(float(np.sum((diagonal - mean) ** 2)), 1e-300))

@@ -83,7 +83,7 @@ def _result(case: Case, name: str, scores: Sequence[tuple[float, float]], **fact
 
 
 def masked(case: Case, colluding: int, split: str, seeds: int, name: str = MASKED) -> Result:
-    """Masked descent with its default settings: in whitened coordinates, or for `PLAIN` in the original ones.
+    """Masked descent with its default settings, in whitened coordinates (`PLAIN`: in the original ones).
 
     `MAPPED` uses the feature map that the default rule chooses, `CURVES` only its curves.
     """

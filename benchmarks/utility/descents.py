@@ -23,7 +23,7 @@ from .tasks import Array, Hands
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """One run: T steps, and T standard deviations of the gradients' noise; slopes are clipped to `clip`.
+    """One run: T steps, and T standard deviations of the gradients' noise. Gradients are clipped to `clip`.
 
     correlated : the standard deviation of the noise that one neighbour of each pair adds and the other
         subtracts, as a multiple of a site's own noise.
@@ -100,7 +100,7 @@ def laplacian(graph: tt.Graph) -> Array:
 
 
 def even_noise(epsilon: float, delta: float, moved: float, shape: Array) -> Array:
-    """The smallest sufficient multiple of `shape` if a record moves each gradient by `moved`; it is exact."""
+    """The smallest sufficient multiple of `shape` if a record moves each gradient by `moved` (exact)."""
     mu = float(gaussian_mu(epsilon, delta))
     return np.asarray(shape * moved * np.sqrt(np.sum(shape**-2.0)) / mu)
 

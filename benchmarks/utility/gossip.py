@@ -15,7 +15,7 @@ Make = Callable[[Case, Setting, int], Course]
 
 
 def together(make: Make, case: Case, settings: Sequence[Setting], seeds: Sequence[int]) -> list[Array | None]:
-    """For each setting a model for each seed, (seeds, d). Settings that differ in their tail share a run."""
+    """For each setting, one model per seed, (seeds, d). Settings that differ only in the tail share runs."""
     jobs = {(_base(setting), seed): make(case, setting, seed) for setting in settings for seed in seeds}
     tails = {job: set[int]() for job in jobs}
     for setting in settings:

@@ -1,4 +1,4 @@
-"""Sums over all tables for each budget; and the cases in which a site alone has a better model."""
+"""Mean excess losses for each budget, their ratios, and the budgets at which joining is worth it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS = (
     (ALONE_FREE, 100),
     (BOOSTING, 1),
 )
-_CORE = (MAPPED, MASKED, PLAIN, WHITE_CENTRE)  # measured on every table that counts
+_CORE = (MAPPED, MASKED, PLAIN, WHITE_CENTRE)  # the means are over the tables on which all of these ran
 _AIMS = (
     (MASKED, WHITE_CENTRE, {0.1: None, 0.3: None, 1.0: 1.2, 3.0: 1.2, 10.0: 1.2}),
     (MASKED, PLAIN, {0.1: 0.85, 0.3: 0.85, 1.0: 0.7, 3.0: 0.7, 10.0: 0.7}),

@@ -76,7 +76,10 @@ def _rivals(found: Found, data: str) -> str:
 
 
 def _standing(found: Found) -> str:
-    """A sentence on masked descent and the best rival of each table: ahead, behind (by 2 SE), or level."""
+    """Count the cases in which masked descent is ahead of, level with or behind the best rival.
+
+    It is level if the difference is at most two standard errors.
+    """
     counts = dict.fromkeys(("ahead", "level", "behind"), 0)
     for data in RIVALRY:
         for sites in found.sizes:

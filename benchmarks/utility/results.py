@@ -37,7 +37,7 @@ class Found:
         return self._at.get((data, sites, epsilon, name, split, colluding, topology))
 
     def at(self, data: str, name: str, epsilon: float, sites: int = 20) -> Result | None:
-        """The result of a contender with this many sites, or at a centre, or without privacy (any budget)."""
+        """The result of a contender. A trusted centre ignores `sites`; a model without privacy, `epsilon`."""
         if name in (NO_PRIVACY, BOOSTING):
             return self.get(data, 1, 1.0, name)
         if name in (POOLED, WHITE_CENTRE, EBM):
@@ -67,7 +67,7 @@ class Found:
         return (result.loss - self.base(result.data).loss) / self.price(result.data, result.epsilon)
 
     def excess(self, tables: Sequence[str], name: str, epsilon: float, sites: int = 20) -> float | None:
-        """The sum of excess losses over the pooled linear model, if all these tables were measured."""
+        """The sum of the excess losses over these tables; None if the contender lacks one of them."""
         found = [self.at(data, name, epsilon, sites) for data in tables]
         known = [result for result in found if result is not None]
         return sum(r.loss - self.base(r.data).loss for r in known) if len(known) == len(tables) else None

@@ -107,7 +107,7 @@ def alone(case: Case, setting: Setting, seeds: Sequence[int]) -> Models:
 
 
 def perturbed_admm(method: str) -> Fit:
-    """DVP and PVP of zhang2017: one fixed penalty, which is also the dual step; the released average."""
+    """DVP and PVP of zhang2017. The fixed penalty is also the dual step; returns the released average."""
 
     def fit(case: Case, setting: Setting, seeds: Sequence[int]) -> Models:
         rounds, kappa = int(setting[0]), setting[1]

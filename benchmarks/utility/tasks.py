@@ -22,12 +22,12 @@ Hands = list[tuple[Array, Array]]
 
 SPLITS = ("even", "uneven", "by column")
 _TEST_SHARE, _SPLIT_SEED = 0.25, 0
-_LEAST = 0.01  # the least share of rows of one of up to 50 uneven sites; with more, a tenth of an even share
+_LEAST = 0.01  # the least share of the rows at an uneven site; with over 50 sites, a tenth of an even share
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """X, y without the constant, for estimators; Z, the same rows inside the unit ball, for all others.
+    """One data set: X and y without the constant, for estimators; Z, the rows in the unit ball, for others.
 
     group : a column of the training rows before encoding, to split the rows by; `column` is its name.
     schema, cells, cells_test : the table itself, if there is one.
@@ -136,7 +136,7 @@ def make_task(
 
 @dataclass(frozen=True)
 class Case:
-    """One data set with one split and one budget; rivals have evenly dealt rows."""
+    """One data set with one split and one budget. The rows of rivals are always distributed evenly."""
 
     task: Task
     sites: int

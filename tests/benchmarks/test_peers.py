@@ -89,7 +89,7 @@ def test_the_page_says_when_it_was_made_and_what_else_the_machine_did():
     assert "a load of 0.3 at the start" in text and "Flower 1.41.0" in text and "other work" not in text
     again = found("taciturn", "run", facts | {"python": "", "calls": 2, "load": 3.0})
     text = page(FIXED | as_map(again))
-    assert "2 runs" in text and "with other work" in text
+    assert "2 runs" in text and "due to other work" in text
 
 
 def test_models_over_the_budget_do_not_count_as_the_best_private_model():
@@ -139,7 +139,7 @@ def test_settings_that_were_changed_for_a_fault_are_shown():
     strict = {"ended": False, "seconds": 150.1, "patience": 150.0}
     told = after_kill({"plain": PLAIN, "kill": kill, "strict": strict})
     assert told == (
-        "another model (by 25%), 46 s more, with four replies enough; it calls the job ABNORMAL. "
+        "another model (by 25%), 46 s more, with four replies enough; the package calls the job ABNORMAL. "
         "With the recipe unchanged: no end within 150 s"
     )
     assert after_kill(FAULTS) == "another model (by 25%), 46 s more"

@@ -79,7 +79,7 @@ def test_impossible_requests_are_refused_before_anything_is_installed(
 def test_process_killer_refuses_to_start_outside_its_namespace(tmp_path):
     started = [sys.executable, alone.__file__, str(tmp_path / "none.json")]
     done = subprocess.run(started, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "only as process 1" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert done.returncode == 1 and "must be process 1" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_results_of_another_version_or_commit_are_measured_again(tmp_path):

@@ -78,7 +78,7 @@ def moments(found):
 
 
 def test_invalid_question_is_refused_by_name():
-    with pytest.raises(ParameterError, match="`columns` must be two or more"):
+    with pytest.raises(ParameterError, match="`columns` must name two or more"):
         tt.private_correlations({"a": np.zeros(50)}, {"a": (0.0, 1.0)}, epsilon=1.0, large_delta=True)
 
 

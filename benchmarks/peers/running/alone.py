@@ -1,7 +1,7 @@
 """Start, watch, disturb and stop processes inside a network namespace that has only loopback.
 
-It runs as process 1 of its own process namespace, so that no process outlives it. It reads SCRIPT.json and
-writes measured.json, and uses only the standard library.
+This program runs as process 1 of its own process namespace, so that no process outlives it. It reads
+SCRIPT.json and writes measured.json, and uses only the standard library.
 """
 
 import json
@@ -24,7 +24,7 @@ def main() -> None:
     """Run a script and write the measurements."""
     if os.getpid() != 1:
         sys.exit(
-            "alone.py ends every process that it sees: it runs only as process 1, as sandbox.py starts it"
+            "alone.py ends every process that it sees, so it must be process 1; start it with sandbox.py"
         )
     script_file = Path(sys.argv[1])
     play = Play(json.loads(script_file.read_text()), script_file.parent)
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 class Play:
-    """One script: processes in order, an end, and at most one disturbance."""
+    """Runs one script: processes in order, a condition for the end, and at most one disturbance."""
 
     def __init__(self, script: dict, folder: Path) -> None:
         self.script, self.folder = script, folder
@@ -59,7 +59,7 @@ class Play:
         self.measured |= {"largest": max(self.memory.values(), default=0.0), "processes": len(self.memory)}
 
     def start(self, entry: dict) -> None:
-        """Start one process, with its output in a file, and wait for the port or text of its readiness."""
+        """Start one process, with its output in a file. Wait until its port or output shows it is ready."""
         log = self.folder / f"{entry['name']}.log"
         environment = os.environ | self.script["env"] | entry.get("env", {})
         with log.open("ab") as out:

@@ -26,9 +26,11 @@ SILENT = {
 
 @dataclass(frozen=True)
 class Process:
-    """One process of a run. It is `ready` with a text in its log, or port:N; it starts `late` seconds later.
+    """One process of a run.
 
-    `apart` : the process only observes, so its CPU seconds do not count.
+    ready : the process is ready when this text is in its log, or, for port:N, when port N answers.
+    late : the process starts this many seconds later.
+    apart : the process only observes, so its CPU seconds do not count.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The cost of the peers' noise for a record over a whole run, by our accountant, and its inverse."""
+"""Compute the epsilon of a record over a whole run from the peers' noise, and the noise from epsilon."""
 
 from __future__ import annotations
 

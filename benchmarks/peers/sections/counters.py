@@ -16,7 +16,7 @@ NAMES = {"flwr": ("counter", "kept")}  # Flower's state can be saved by the auth
 
 
 def measure(peer: str, env: Environment, base: Path) -> dict[str, Any]:
-    """Four rounds, killed after the second and started again, compared with four undisturbed rounds."""
+    """Count epsilon over four rounds twice: with kill -9 and a restart after the second, and undisturbed."""
     found: dict[str, Any] = {}
     for name in NAMES.get(peer, ("counter",)):
         folder = fresh(base / f"budget-{peer}-{name}")

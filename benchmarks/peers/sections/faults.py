@@ -24,8 +24,8 @@ from .work import PORTS, ROUNDS, door, fresh, probed, script_of
 KILLED_AFTER, BACK, LATE, PATIENCE, STRICT = 1, 2.0, 60.0, 400.0, 180.0
 VICTIM = "site-3"
 SAME = 1e-3  # replies are summed in the order of arrival, and early stopping enlarges the difference
-# Settings for the run with a kill that the run of section 1 does not have.
-SET = {"nvflare": "with four of five replies enough and two seconds for the fifth"}
+# Settings that only the run with a kill has, and not the run of section 1.
+SET = {"nvflare": "if four of five replies are enough and the server waits two seconds for the fifth"}
 
 
 def measure(peer: str, what: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
@@ -87,7 +87,8 @@ def stranger(peer: str, env: Environment, folder: Path) -> Script:
         "nvflare": lambda: federations.nvflare_stranger(folder),
     }[peer]()
     server, *others = script.processes
-    waits_for = () if peer == "appfl" else script.waits_for  # a site whose place it took would wait forever
+    # In APPFL the stranger takes the place of a site, and this site then waits forever.
+    waits_for = () if peer == "appfl" else script.waits_for
     script = replace(script, processes=(server, sixth, *others), waits_for=waits_for)
     if peer != "nvflare":
         return script

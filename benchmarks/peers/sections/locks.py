@@ -22,7 +22,7 @@ REFUSES = 30.0  # seconds after which a server without certificates counts as st
 
 
 def measure(peer: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
-    """The run with an unknown client again, with authentication enabled; and the result of a handshake."""
+    """Repeat the run with an unknown client, with authentication enabled; also try a TLS handshake."""
     work = read_one(kept, peer, "work", env.version)
     folder = fresh(base / f"guarded-{peer}")
     rows = write_rows(fresh(folder.parent / "rows-six"))

@@ -54,7 +54,7 @@ def path_of_this() -> str:
 
 
 def masked(samples: list[int], rounds: int | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Masked descent: no site sees a single share of a sum; one other site may collude."""
+    """Masked descent: no site sees what a single other site adds to a sum. One other site may collude."""
     plan = tt.plan(
         epsilon=1.0,
         delta=DELTA,

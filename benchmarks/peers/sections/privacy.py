@@ -1,7 +1,8 @@
 """Section 2, privacy: the quality of each model at (1, 1e-5) for the whole run, and the printed epsilon.
 
 A peer uses the best settings of a small grid, chosen on the test rows. If our accountant needs less noise
-than the peer does, the peer uses the smaller noise. Both favour the peer. Ours are planned, never tuned.
+than the peer does, the peer uses the smaller noise. Both favour the peer. The settings of
+taciturn come from its planner and are never tuned.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ CENTRAL = {300: (2.0, 4.0, 8.0), 1000: (1.0, 2.0, 4.0)}
 LOCAL = {300: (1.0, 2.0, 4.0), 1000: (0.25, 0.5, 1.0)}
 OPACUS = {16: (8.0, 16.0, 32.0), 32: (4.0, 8.0, 16.0)}  # epochs, in batches of 256
 SMALL = list(product((3, 10, 30), (0.25, 1.0, 4.0), (0.1, 0.3, 1.0)))  # rounds, step, clip, for large noise
-WIDE = 10.0  # in steps: momentum never reaches this clip; a record's effect is bounded without it
+WIDE = 10.0  # a clip, in steps, that no update reaches: gradients have a bound without it
 CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 _CLASSIC = math.sqrt(2 * math.log(1.25 / DELTA))  # for the classic Gaussian mechanism
 
@@ -90,7 +91,7 @@ def measure_diffprivlib(env: Environment, base: Path) -> list[dict[str, Any]]:
     common = {"trusts": "one centre that holds all rows", "prints": EPSILON, "whole_run": EPSILON}
     common |= {"unit": "a record, the fit, delta = 0"}
     return [
-        common | {"contender": "as it comes (C = 1)"} | summary(fit(1.0, SEEDS)),
+        common | {"contender": "default settings (C = 1)"} | summary(fit(1.0, SEEDS)),
         common | {"contender": f"best C, {best:g}"} | summary(fit(best, SEEDS)),
     ]
 

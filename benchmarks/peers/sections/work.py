@@ -1,4 +1,4 @@
-"""Section 1, the work: one logistic regression on Adult's training rows, dealt evenly to five sites."""
+"""Section 1, the work: one logistic regression on Adult's training rows, split evenly over five sites."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ..running.sandbox import Process, Script, marks, per_round, run
 from . import ours
 
 ROUNDS = {"flwr": 4, "appfl": 3, "nvflare": 8}
-_SOLVED = "each site solves its own problem completely, with C = 500, which is C = 100 on all rows, so the "
-_SOLVED += "first round gives the model, and the other rounds are only for timing and faults"
+_SOLVED = "each site solves its own problem completely (C = 500 on a fifth of the rows, which corresponds to "
+_SOLVED += "C = 100 on all rows), so the first round gives the model; other rounds only test times and faults"
 HOW = {
     "flwr": f"FedAvg with scikit-learn's Newton solver; {_SOLVED}",
     "appfl": f"FedAvg with scikit-learn's Newton solver; {_SOLVED}",
     "nvflare": "its recipe for logistic regression with full Newton steps (`damping_factor` 1); its "
     "controller adds 1 to the diagonal of the Hessian, which is large for rows of length 1, so our sites "
     "multiply gradient and Hessian by twenty; clients ask for work every 0.1 s (`task_request_interval`) "
-    "instead of every 2 s; its server looks every 0.5 s, which the recipe cannot change",
+    "instead of every 2 s; its server checks its tasks every 0.5 s, and the recipe cannot change that",
 }
 FEWEST = 20  # the smallest number of rounds that is timed
 ADAPTERS = Path(__file__).parents[1] / "adapters"

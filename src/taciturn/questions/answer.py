@@ -43,7 +43,7 @@ class PrivateAnswer(ABC):
 
     @property
     def unit_name(self) -> str:
-        """The units that the answer counts: records, persons, or "units" if there is no certificate."""
+        """The name of what the answer counts: "records" or "persons"; "units" if there is no certificate."""
         return "units" if self.stated is None else f"{self.stated.run.unit}s"
 
     @property
@@ -53,7 +53,7 @@ class PrivateAnswer(ABC):
 
     @abstractmethod
     def table(self) -> list[list[str]]:
-        """The table as texts: the column heads, then one line per result."""
+        """The table as strings: first a line with the column heads, then one line per result."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class PrivateAnswer(ABC):
         return f"{title}<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
 
     def _repr_html_(self) -> str:
-        """The HTML in a notebook: the facts from `notebook`, or else the table; then the privacy cost."""
+        """The HTML that a notebook shows: the facts from `notebook` (or the table), and the privacy cost."""
         cost = self.note()
         said = "" if self.stated is None else self.stated.statement()
         if (found := self.notebook()) is not None:
@@ -108,7 +108,7 @@ class PrivateAnswer(ABC):
         return f"<div>{self._html_table()}{_paragraphs(cost)}{more}</div>"
 
     def notebook(self) -> tuple[dict[str, str], dict[str, str]] | None:
-        """(facts, small pictures of some facts) for a notebook; if None, a notebook shows the table."""
+        """(facts, small pictures of some facts), as a notebook shows them; if None, it shows the table."""
         return None
 
 

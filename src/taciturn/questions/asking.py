@@ -1,4 +1,4 @@
-"""Asking: all questions of one job, which share one run, one privacy budget and one certificate.
+"""The class `Asking`: all questions of one job. They share one run, one privacy budget and one certificate.
 
 A question asks for a statistic that sites compute together, such as a description of columns. `Asking` turns
 all questions into one method, which computes noisy sums over the rows of all sites. All sites see the totals
@@ -68,11 +68,14 @@ class Asking:
             return methods[0]
         alone = [one.kind for one, method in zip(self.questions, methods, strict=True) if not _joins(method)]
         if alone:
-            raise ParameterError(f"`kind` {alone[0]!r} must be the only question of its job.")
+            raise ParameterError(
+                f"`kind` {alone[0]!r} must be the only question of its job. "
+                "Ask the other questions in another job."
+            )
         return Several(tuple(methods), tuple(one.share for one in self.questions), *self.spending)  # type: ignore[arg-type]
 
     def tables(self, network: Network) -> SumTables:
-        """The sums of the run, with their bounds and noise. They follow from public facts alone."""
+        """The sums of the run, with their bounds and noise. All of this follows from public facts alone."""
         prepared: Any = self.method().prepare(network)
         tables: SumTables = prepared.tables
         return tables
@@ -90,7 +93,7 @@ class Asking:
         }
 
     def rows(self, table: SiteTable) -> Any:
-        """The rows of one site as the input of `method`; a tuple if there are several questions."""
+        """The rows of one site, as the method needs them; a tuple if there are several questions."""
         found = tuple(one.rows(self.public, table) for one in self.questions)
         return found[0] if len(found) == 1 else found
 
@@ -117,5 +120,5 @@ def _joins(method: Any) -> bool:
 
 
 def released_as(tables: SumTables, result: Array) -> Released:
-    """The released numbers, in the form for which the certificate states a digest."""
+    """The kind, the shape and the SHA-256 of the released numbers, which the certificate contains."""
     return Released.of("counts" if tables.program.loss.counting else "totals", result)

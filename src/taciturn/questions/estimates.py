@@ -68,8 +68,9 @@ class Spread:
     ) -> Estimate:
         """The estimate of a function f(counts), from its value and its gradient.
 
-        within : the range of f. extra : is added to the variance. width : is added to both sides of the
-        interval.
+        within : the range of f.
+        extra : a number that is added to the variance.
+        width : the distance by which each end of the interval is moved outwards.
         """
         kept = clean(counts, self.units)
         sample = float(np.sum(kept * gradient**2) - np.sum(kept * gradient) ** 2 / self.units)
@@ -98,9 +99,10 @@ class Spread:
     ) -> Estimate:
         """The mean over the units in the first len(values) cells; a unit in cell k has the value values[k].
 
-        least, most : the range of the mean. width : is added to both sides of the interval.
-        If the number of these units is at most twice the standard deviation of its noise, the mean is NaN
-        and the interval is (least, most).
+        least, most : the range of the mean.
+        width : the distance by which each end of the interval is moved outwards.
+        If the noisy number of these units is at most twice the standard deviation of its noise, the mean is
+        NaN and the interval is (least, most).
         """
         units = float(counts[: len(values)].sum())
         if units <= 2 * self.sigma * math.sqrt(len(values)):
@@ -123,10 +125,10 @@ class Spread:
         return self._proportion(top / bottom, (upper - top / bottom * lower) / bottom, bottom)
 
     def _proportion(self, value: float, gradient: Array, units: float) -> Estimate:
-        """The estimate of a proportion of `units` units.
+        """The estimate of a proportion with the denominator `units`.
 
-        Its sampling variance is computed as if two more units were inside the proportion, and two more
-        outside (Agresti and Coull). Without them, a proportion of 0 or 1 would have no sampling error.
+        Its sampling variance is computed as if two more units were counted in the numerator, and four more
+        in the denominator (Agresti and Coull). Otherwise a proportion of 0 or 1 would have no sampling error.
         """
         inside = min(max(value, 0.0), 1.0)
         middle = min(max((value * units + 2) / (units + 4), 0.0), 1.0)

@@ -43,7 +43,7 @@ def read_questions(entries: Sequence[Mapping[str, Any]], *, several: bool) -> tu
 
 
 def read_question(entry: Mapping[str, Any], *where: str) -> Question:
-    """The question with these keys, including `kind`. An error names the wrong key, after `where`."""
+    """The question with these keys, including `kind`. An error names the wrong key, preceded by `where`."""
     try:
         return kind_of(entry.get("kind", "")).model_validate({k: v for k, v in entry.items() if k != "kind"})
     except ValidationError as error:

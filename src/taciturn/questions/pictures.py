@@ -47,7 +47,7 @@ class Line:
 
 
 def draw_histograms(charts: Sequence[Bars], title: str) -> Drawing:
-    """One small chart for each column, as SVG; a thin line on each bar is its interval."""
+    """One small chart for each column, as SVG; a thin line on each bar shows its interval."""
     across = max(1, min(_ACROSS, len(charts)))
     width, height = across * _WIDE + 20, -(-len(charts) // across) * _HIGH + 40
     parts = [

@@ -148,7 +148,7 @@ class Question(Facts):
 
     @abstractmethod
     def reads(self, public: PublicTable) -> tuple[str, ...]:
-        """The columns of the schema that the question needs. The owner sees their names before a run."""
+        """The columns of the schema that the question needs. Data owners see their names before a run."""
 
     @abstractmethod
     def method(self, public: PublicTable, spending: Spending) -> OwnRounds:
@@ -156,7 +156,7 @@ class Question(Facts):
 
     @abstractmethod
     def rows(self, public: PublicTable, table: SiteTable) -> Any:
-        """The rows as the input of the method. Only this function, and what it calls, sees rows."""
+        """The rows, as the method needs them. Only this function, and the code that it calls, sees rows."""
 
     @abstractmethod
     def answer(self, public: PublicTable, totals: Totals) -> PrivateAnswer:
@@ -198,8 +198,8 @@ class CountsQuestion(Question):
         lengths = self.lengths(public)
         if sum(lengths) > _MOST_CELLS:
             raise ParameterError(
-                f"`kind` {self.kind!r} must ask for at most {_MOST_CELLS:,} cells; got {sum(lengths):,}. "
-                "Ask for fewer `bins`, columns or groups."
+                f"`kind` {self.kind!r} must have tables with at most {_MOST_CELLS:,} cells; "
+                f"got {sum(lengths):,}. Ask for fewer `bins`, columns or groups."
             )
         return Counts(lengths, *spending)
 

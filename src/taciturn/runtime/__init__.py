@@ -1,4 +1,4 @@
-"""The engines: they run all sites in one process, or all sites of a simulation on a Ray cluster."""
+"""Engines, which run all sites in one process, or all sites of a simulation on a Ray cluster."""
 
 from typing import TYPE_CHECKING, Any
 

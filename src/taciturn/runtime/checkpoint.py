@@ -41,7 +41,10 @@ class Checkpoint:
 
     @classmethod
     def at(cls, folder: str | PathLike[str], every: int) -> Checkpoint:
-        """Checkpoints after every `every` rounds, a multiple of 10: the solver restarts every 10 rounds."""
+        """Checkpoints in `folder`, one after every `every` rounds.
+
+        `every` must be a multiple of 10, because the solver restarts every 10 rounds.
+        """
         if checks.whole("every", every, least=10) % 10:
             raise ParameterError(f"`every` must be a multiple of 10; got {every}.")
         return cls(Path(folder).absolute(), every)
@@ -54,7 +57,8 @@ class Checkpoint:
             lock = LockFile(self.folder / _MANIFEST)
         except LedgerError as error:
             raise ParameterError(
-                f"`checkpoint` must be a folder for this run alone; {self.folder} is in use or read-only."
+                f"`checkpoint` must be a folder for this run alone; {self.folder} is in use by "
+                "another run, or read-only."
             ) from error
         try:
             yield
@@ -62,11 +66,14 @@ class Checkpoint:
             lock.release()
 
     def due(self, t: int) -> bool:
-        """Whether the states after round t are to be saved."""
+        """Whether the states after round t must be saved."""
         return t > 0 and t % self.every == 0
 
     def latest(self, fingerprint: str) -> int:
-        """The round of the newest checkpoint; 0 without one. Raises if it is damaged or of another run."""
+        """The round of the newest checkpoint; 0 if there is none.
+
+        Raises an error if the checkpoint is damaged or belongs to another run.
+        """
         try:
             manifest = json.loads((self.folder / _MANIFEST).read_text(encoding="utf-8"))
             t, found = int(manifest["round"]), manifest["fingerprint"]
@@ -115,8 +122,8 @@ class Checkpoint:
     def clear(self, t: int) -> None:
         """Delete unfinished files, and the files of all rounds but t.
 
-        They belong to an older checkpoint, or to a run that was interrupted before `finish`, perhaps with
-        other settings or shards.
+        Such files belong to an older checkpoint, or to a run that was interrupted before `finish`. That run
+        may have had other settings or shards.
         """
         old = [path for path, (round_, *_) in self._files() if round_ != t]
         for path in [*old, *self.folder.glob(f"*{PART}")]:
@@ -172,7 +179,7 @@ class ResumedRun:
             checkpoint.restore(self.start, recorder)
 
     def due(self, t: int) -> Checkpoint | None:
-        """The checkpoint in which the states after round t are to be saved; None if none is due."""
+        """The checkpoint in which the states after round t must be saved; None if they need not be saved."""
         due = self.checkpoint is not None and t > self.start and self.checkpoint.due(t)
         return self.checkpoint if due else None
 
@@ -186,7 +193,7 @@ def check_resumable(setup: Setup, checkpoint: object) -> None:
     """Raise if checkpoints are requested for a run that cannot resume from them."""
     if checkpoint is not None and not setup.prepared.resumable:
         raise ParameterError(
-            f"`checkpoint` must be None for {type(setup.method).__name__}, which has no checkpoints."
+            f"`checkpoint` must be None for {type(setup.method).__name__}: this method cannot resume a run."
         )
 
 

@@ -3,11 +3,12 @@
     local   T (n SITE + (s SMALL + entries ENTRY) / cores)
     ray     start + T (ROUND + (n SITE + s SMALL + entries ENTRY) / shards)
 
-T is the number of rounds. n counts the sites that the general solver solves. s counts the small sites, which
-compiled code solves, and is multiplied by the repeats; entries = rows x features x repeats, summed over all
-sites. `start` is the time until the workers run, and shards are processes of a Ray cluster. Work in Python
-holds the interpreter's lock, so processes make it faster, but threads do not. `docs/scale.md` says how the
-constants were measured, and `python -m benchmarks.scale` measures them again.
+T is the number of rounds. n is the number of sites that the general solver solves. s is the number of small
+sites, which compiled code solves, times the number of repeats. `entries` is rows x features x repeats, summed
+over all sites. `start` is the time until the workers run. Shards are processes of a Ray cluster. Names in
+capitals are constants of this file: `docs/scale.md` says how they were measured, and `python -m
+benchmarks.scale` measures them again. Python code holds the interpreter's lock, so more processes make it
+faster, but more threads do not.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ JOIN = 1.5
 """Seconds to start workers on a cluster that is already running."""
 
 THREADED = 800_000
-"""Threads wait for the lock unless the mean of rows x features x repeats over sites is at least this."""
+"""Threads wait for the lock if the mean of rows x features x repeats over the sites is below this number."""
 PASSED = 200_000
-"""The same threshold at the largest site, in simulations without a solver: they read rows once per round."""
+"""The same threshold for the largest site if a simulation has no solver, and so reads rows once per round."""
 SHARED = 2e-3
 """Threads share the work of compiled code if this work takes at least this many seconds per round."""
 
@@ -133,7 +134,7 @@ def limited_to(cpus: int) -> Iterator[None]:
 
 
 def _cluster() -> tuple[int, float]:
-    """(CPUs of the joined cluster, else of this machine; seconds to start workers), without importing Ray."""
+    """(CPUs of the joined cluster, or else of this machine; seconds to start workers). Imports no Ray."""
     ray = sys.modules.get("ray")
     if ray is not None and ray.is_initialized():
         return max(1, int(ray.cluster_resources().get("CPU", 1))), JOIN

@@ -40,7 +40,8 @@ def run_local(
     """Run all rounds of `setup` in this process. BLAS calls use a single thread each.
 
     Every release is charged to `ledger` before it is sent; by default to a new ledger in memory. With
-    `checkpoint`, a simulation resumes from the newest checkpoint, with the bits of an uninterrupted run.
+    `checkpoint`, a simulation resumes from the newest checkpoint, and its result has the same bits as the
+    result of an uninterrupted run.
     """
     workers = None if threads is None else checks.whole("threads", threads, least=1)
     if isinstance(setup.problem, SourcedProblem):
@@ -221,7 +222,7 @@ class Messages:
         self.sent[k] = t
 
     def heard(self, k: int, t: int) -> Any:
-        """What node k receives in round t: each site's sum over neighbours, or one sum of all messages."""
+        """What node k receives in round t: the sum over each site's neighbours, or the sum of all sites."""
         if self._prepared.hears(t) == "neighbours":
             if self._vectors is None:
                 raise LookupError(f"no message of round {t} was sent")

@@ -52,12 +52,12 @@ class Setup:
 
     @cached_property
     def prepared(self) -> PreparedMethod:
-        """The method with all numbers of this run, checked."""
+        """The method, prepared with the numbers of this run. All numbers are checked."""
         network = Network.of(self.problem, self.graph, self.names)
         return self.method.prepare(network, self.rounds, self.options)
 
     def on(self, problem: AnyProblem) -> Setup:
-        """The same run on `problem`, whose rows were read. A private method refuses a row of norm above 1."""
+        """The same run on `problem`, whose rows are loaded. A private method refuses rows of norm above 1."""
         setup = replace(self, problem=problem)
         if setup.prepared.private:
             problem.require_unit_rows()

@@ -60,7 +60,7 @@ class Part:
 
 
 class ShardTask(NamedTuple):
-    """The facts that one shard needs about a run; about other shards, only which vectors are exchanged."""
+    """The facts that one shard needs. About other shards, they say only which vectors are exchanged."""
 
     part: Part
     prepared: PreparedMethod
@@ -72,14 +72,16 @@ class ShardTask(NamedTuple):
     def of(cls, setup: Setup, part: Part) -> ShardTask:
         """The task of the shard `part` in the run `setup`."""
         if setup.seed is None:
-            raise ParameterError("`seed` must be given: shards of one run must draw from the same streams.")
+            raise ParameterError(
+                "`seed` must be given: all shards of a run must draw noise from the same streams."
+            )
         return cls(part, setup.prepared.part(part.own), setup.repeats, setup.seed, setup.measure)
 
 
 class StepResult(NamedTuple):
     """A shard's report on the round that it just completed, for the record.
 
-    losses, accuracies : (sites, repeats), of each site's model on the site's own rows.
+    losses, accuracies : (sites, repeats), measured with each site's model on the site's own rows.
     total : (repeats, d), the sum of the models of the shard's sites.
     gap : (repeats,), for the previous round, the largest distance of a site's model from the mean model; None
         if the mean model is not known.
@@ -121,7 +123,7 @@ class Shard:
         return node.start(first[self.part.places[own.start : own.stop]], self._hear(own, first))
 
     def receive(self, heard: Sequence[Any], mean: Array | None, *, save: bool) -> StepResult | None:
-        """Complete the last computed round with the messages of other shards; None if there is none yet."""
+        """Complete the last computed round with other shards' messages; None if no round was computed."""
         if not self.sent:
             return None
         gap = None if mean is None else self.gap(mean)

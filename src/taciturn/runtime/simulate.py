@@ -29,7 +29,7 @@ class Engine(Protocol):
 
 @contextmanager
 def one_cluster(engine: str) -> Iterator[None]:
-    """A block in which all runs share one cluster, if `engine` is "ray"; else without effect."""
+    """A block in which all runs share one cluster if `engine` is "ray"; for others, it does nothing."""
     if engine != "ray":
         yield
         return
@@ -74,7 +74,7 @@ def simulate(
         theorems do not cover it; True by default.
     history : whether to keep every released vector, (rounds, repeats, sites, features).
     engine : "local" for one process; "ray" for a cluster, or a `taciturn.runtime.ray.RayEngine` with its
-        address; "auto" for the engine that should be faster, or with `checkpoint` for the local engine. All
+        address; "auto" for the engine that should be faster (with `checkpoint`, always the local engine). All
         engines give the same vectors to the last bit.
     threads : the number of threads of the local engine; by default the number of cores, or 1 if the sites are
         so small that threads would wait for each other.

@@ -91,8 +91,8 @@ PANELS = '[[panels]]\nname = "a"\ntitle = "A"\n[[panels]]\nname = "b"\ntitle = "
 @pytest.mark.parametrize(
     ("panels", "words"),
     [
-        (PANELS, "must name the panel 'b'"),
-        (PANELS.replace('"b"', '"a"'), "`panels` must have different names"),
+        (PANELS, "must not contain 'b': no curve has this"),
+        (PANELS.replace('"b"', '"a"'), "`panels` must not contain two entries with the same name"),
     ],
 )
 def test_panel_without_a_curve_and_second_panel_of_a_name_are_refused(
@@ -106,7 +106,7 @@ def test_panel_without_a_curve_and_second_panel_of_a_name_are_refused(
 def test_two_noise_levels_of_one_name_are_refused(tmp_path: Path) -> None:
     shipped = Path(spec.__file__).with_name("attack.toml").read_text("utf-8")
     (tmp_path / "attack.toml").write_text(shipped.replace('name = "little"', 'name = "tiny"'), "utf-8")
-    with pytest.raises(ParameterError, match="`noises` must have different names"):
+    with pytest.raises(ParameterError, match="`noises` must not contain two entries with the same name"):
         load_figure(str(tmp_path / "attack.toml"))
 
 

@@ -22,6 +22,6 @@ def test_a_full_cluster_is_reported(joined, problem, ring, monkeypatch):
     with worker.crew(cut(ring, 2), problem) as workers:
         assert len(workers) == 2, "both CPUs are taken"
         monkeypatch.setattr(worker, "PATIENCE", 1.0)
-        with pytest.raises(WorkerLost, match="1 of 1 workers found no slot on the cluster within 1 s"):
+        with pytest.raises(WorkerLost, match="1 of 1 workers found no free CPU on the cluster within 1 s"):
             with worker.crew(cut(ring, 1), problem):
                 pass

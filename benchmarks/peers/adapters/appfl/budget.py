@@ -1,4 +1,4 @@
-"""The epsilon counter of Opacus in APPFL's trainer, in a client that is killed."""
+"""Count epsilon with Opacus in APPFL's trainer, in a client that is killed."""
 
 import torch
 from appfl.algorithm.trainer.vanilla_trainer import VanillaTrainer

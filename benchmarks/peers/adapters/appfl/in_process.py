@@ -1,6 +1,6 @@
 """Call APPFL's own trainer and noise in one process; record its messages and its models.
 
-python in_process.py FOLDER PART: settings-PART.json -> models-PART.json, printed-PART.json
+python in_process.py FOLDER PART reads settings-PART.json; it writes models-PART.json and printed-PART.json.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Flower's accountant in a server that is killed. With the name `kept`, its state is saved every round."""
+"""Count epsilon with Flower's accountant in a server that is killed. With NAME `kept`, its state is saved."""
 
 import json
 

@@ -1,7 +1,7 @@
 """Call Flower's own mods and strategies in one process, to measure the effect of its noise on the model.
 
-python in_process.py FOLDER PART: settings-PART.json -> models-PART.json, printed-PART.json; each site
-takes one gradient step a round.
+python in_process.py FOLDER PART reads settings-PART.json; it writes models-PART.json and printed-PART.json.
+Each site takes one gradient step per round.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The counter of FLARE's filter SVTPrivacy, in a client that is killed."""
+"""Count epsilon with FLARE's filter SVTPrivacy, in a client that is killed."""
 
 import numpy as np
 from counting import count

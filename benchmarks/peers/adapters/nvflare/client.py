@@ -10,7 +10,7 @@ from nvflare.apis.fl_constant import FLMetaKey
 from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 from nvflare.app_common.np.constants import NPConstants
 
-SCALE = 20.0  # the controller adds 1 to the Hessian's diagonal, which is much for these short rows
+SCALE = 20.0  # the controller adds 1 to the Hessian's diagonal, which is large for rows of norm 1
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--rows")

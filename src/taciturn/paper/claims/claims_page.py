@@ -41,11 +41,20 @@ def _facts(claims: Sequence[Claim], quick: bool) -> dict[str, Any]:
     return {"claims": claims, "quick": quick, "count": count(claims), "made_with": made_with}
 
 
+_COUNTED = {
+    Verdict.holds: ("holds", "hold"),
+    Verdict.in_part: ("holds in part", "hold in part"),
+    Verdict.fails: ("does not hold", "do not hold"),
+}
+
+
 def count(claims: Sequence[Claim]) -> str:
     """The number of claims with each verdict, as text: '26 claims: 18 hold, ...'."""
-    words = {Verdict.holds: "hold", Verdict.in_part: "hold in part", Verdict.fails: "do not hold"}
-    found = {word: sum(claim.verdict == verdict for claim in claims) for verdict, word in words.items()}
-    return f"{len(claims)} claims: {', '.join(f'{n} {word}' for word, n in found.items() if n)}."
+    parts = []
+    for verdict, (one, several) in _COUNTED.items():
+        if n := sum(claim.verdict == verdict for claim in claims):
+            parts.append(f"{n} {one if n == 1 else several}")
+    return f"{len(claims)} claims: {', '.join(parts)}."
 
 
 def _cell(text: str) -> str:

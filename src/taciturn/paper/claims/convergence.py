@@ -127,8 +127,9 @@ def _printed(rounds: list[Round]) -> Claim:
     if broken:
         worst = max(broken, key=lambda one: one.bound.as_printed / one.measured)
         shown = (
-            f", and {len(broken)} of these rounds contradict it: with q1 = {worst.name}, round {worst.t} "
-            f"contracts by 1 + {worst.measured:.1e}, less than the stated 1 + {worst.bound.as_printed:.1e}"
+            f", and {len(broken)} of these rounds contradict the closed form: with q1 = {worst.name}, "
+            f"round {worst.t} contracts by 1 + {worst.measured:.1e}, less than the stated "
+            f"1 + {worst.bound.as_printed:.1e}"
         )
     numbers = {"above_delta": len(grown), "broken_by_a_run": len(broken), "rounds": len(rounds)}
     return claim("theorem2-printed", [not grown, not broken], numbers, broken=shown)

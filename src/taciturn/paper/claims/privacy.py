@@ -27,7 +27,10 @@ FOUND = 0.9  # an attack has found the record if the cosine between its guess an
 
 
 class Pair(NamedTuple):
-    """A curve of PP and a curve of DVP that the paper compares: red with magenta, and blue with black."""
+    """A curve of PP and a curve of DVP that the paper compares.
+
+    In the paper's figures, the red curve is compared with the magenta one, and the blue with the black one.
+    """
 
     panel: str
     pp: CurveResult
@@ -189,7 +192,7 @@ def _result(outcome: CurveResult) -> str:
 
 
 def claims_of_attack(attacked: AttackFigureResult) -> list[Claim]:
-    """The claims about the attack: one if the attacker knows the penalty, one if the penalty is secret."""
+    """The claims about the attack: one for an attacker who knows the penalty, one for a secret penalty."""
     clean, noisy = (attacked.cosine(noise, "known") for noise in ("none", "paper"))
     cost = attacked.epsilon["paper"]
     shown = {"rounds": attacked.figure.run.rounds, "chance": attacked.results["paper"].chance}

@@ -1,8 +1,9 @@
-"""Compare ways to train: no privacy, each site alone, trust no other site, or at most one curious site.
+"""Compare ways to train a model, without privacy and with privacy.
 
-A curious site tries to learn about the rows of other sites. For a task with many rows, the last way is also
-tried with curves (an additive model). Every score is measured on held-out rows. The model of a run is the
-average of the models that its sites released.
+Without privacy, all rows are pooled, or each site trains alone. With privacy, a site trusts no other site, or
+it assumes that at most one other site is curious: this site tries to learn about the rows of others. For a
+task with many rows, the last way is also tried with curves (an additive model). Every score is measured on
+held-out rows. The model of a run is the average of the models that its sites released.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def count_choices(task: Task) -> int:
 
 
 def compare(task: Task) -> Iterator[Choice]:
-    """Train in every way, one after another; with privacy, once for every epsilon of the task."""
+    """Train in every way, one after another. A private way is tried with every epsilon of the task."""
     pooled = np.vstack([X for X, _ in task.sites]), np.concatenate([y for _, y in task.sites])
     yield _choice(NO_PRIVACY, _margins(task, _converged(task, *pooled)))
     yield _choice(ALONE, _margins(task, *(_converged(task, X, y) for X, y in task.sites)))

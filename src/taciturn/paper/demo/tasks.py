@@ -39,7 +39,8 @@ _LARGEST = np.array([
 class Task:
     """The rows of five sites, the held-out rows, and the values of epsilon to compare.
 
-    columns, y : all records, for models that encode them themselves.   schema : the ranges of `columns`.
+    columns, y : all records, for models that encode them themselves.
+    schema : the ranges of `columns`.
     test : a mask of the held-out records.
     curves : whether there are enough records to fit curves instead of straight lines.
     """

@@ -38,7 +38,7 @@ from ...schedules import Geometric
 from ..demo.tasks import breast_cancer_rows
 from . import spec
 
-_STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # `rate_within` has this step factor, least rate and precision
+_STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # step factor, least rate and precision of `rate_within`
 
 
 def certify_run(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ROW, _ATTACK_ROW, _ACROSS = 1.95, 2.1, 4  # two heights of rows in inches; the attack panels in a row
 _THIN: dict[str, Any] = {"linewidth": 0.6, "linestyle": (0, (2, 1.5)), "marker": "None"}
-_EARLY, _SPAN = 0.05, 0.05  # the share of first rounds that the loss axis ignores; its least relative span
+_EARLY, _SPAN = 0.05, 0.05  # the loss axis ignores this share of rounds at the start; its least relative span
 _BARS = 12  # the approximate number of bars that show the range of a curve
 
 
@@ -130,7 +130,7 @@ def _draw_range(axes: Axes, outcome: CurveResult, k: int, curves: int) -> None:
 def _room(axes: Axes, outcomes: list[CurveResult]) -> None:
     """Set the limits of the loss axis. They ignore the first rounds, in which the loss may be very large.
 
-    They also ignore curves with fit = False. If one of them ends above the axis, a text states its last loss.
+    They also ignore curves with fit = False. If such a curve ends above the axis, a text gives its last loss.
     """
     fitted = [outcome.run.loss for outcome in outcomes if outcome.curve.fit]
     later = [loss[:, int(_EARLY * loss.shape[1]) :] for loss in fitted]

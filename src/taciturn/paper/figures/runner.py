@@ -57,7 +57,7 @@ class CurveResult:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The certificate; if sites differ only in their number of rows, of the site with the fewest rows."""
+        """The certificate: of the site with the fewest rows, if sites differ only in their number of rows."""
         ledger = self.run.ledger
         columns = [ledger.columns(facts.site) for facts in ledger.sites]
         schedules = {(c.eta.tobytes(), c.scale.tobytes(), c.degree.tobytes()) for c in columns}

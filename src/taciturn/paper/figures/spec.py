@@ -55,7 +55,7 @@ class FigureData(FigureTable):
     columns : the public facts about each column, as in `Schema.of`: [low, high], or a list of words, or
         "boolean".
     label : the column to predict, and its value that becomes +1.
-    scaling, rows : how the columns of Adult are scaled, and long rows are shortened; see `load_adult`.
+    scaling, rows : how the columns of Adult are scaled, and how long rows are shortened; see `load_adult`.
     limit : the number of rows to use, drawn at random. Without `limit`, all rows are used.
     deal : how the rows are distributed: "evenly"; or "unevenly": every site gets `least` rows, and a random
         share of the remaining rows, drawn from Dirichlet(concentration).
@@ -207,7 +207,7 @@ class FigureFile(FigureTable):
 
 def _check_names(key: str, tables: Sequence[FigurePanel | NoiseLevel | Observer]) -> None:
     if len({table.name for table in tables}) < len(tables):
-        raise ValueError(f"`{key}` must have different names")
+        raise ValueError(f"`{key}` must not contain two entries with the same name")
 
 
 class Figure(FigureFile):
@@ -239,7 +239,7 @@ class Figure(FigureFile):
                         f"got {len(spec)}"
                     )
         if empty := rows - {curve.panel for curve in self.curves}:
-            raise ValueError(f"`panels`: a curve must name the panel {min(empty)!r}; no curve does")
+            raise ValueError(f"`panels` must not contain {min(empty)!r}: no curve has this `panel`")
         return self
 
     @property

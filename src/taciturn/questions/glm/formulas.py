@@ -28,10 +28,11 @@ _FACTOR = re.compile(r"^(?:C\(\s*)?([^()]+?)(?:\s*\))?$")
 
 
 class FormulaPart(NamedTuple):
-    """One numeric column that a factor contributes, with its range. `source` : the table's column, or "site".
+    """One numeric column that is computed for a factor of a term, with its range.
 
-    place : the number of the category value (or site) for which the part is 1; the part is 0 for all others.
-        None for other parts.
+    source : the column of the table from which the part is computed, or "site".
+    place : for a category or the site, the number of the value (or site) for which the part is 1; the part is
+        0 for all other values. None if the part is not made from a category or the site.
     gap : True if the part is 1 for a missing cell, and 0 for other cells.
     """
 
@@ -45,13 +46,14 @@ class FormulaPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Formula:
-    """The columns of a regression, each the product of one or more parts.
+    """The columns of a regression. Each column is the product of one or more parts.
 
     left : the column of the outcome, or the columns of time and event.
     outcome : the public range of the outcome.
     fields : all columns of the table that the formula uses.
-    indicators : columns of the table that may have missing cells; for each, the regression has a further
-        column that marks them. A row with a missing cell in another column is left out.
+    indicators : columns of the table that may have missing cells. For each of them, the regression has an
+        additional column, which is 1 where the cell is missing. A row with a missing cell in any other column
+        is left out.
     """
 
     left: tuple[str, ...]
@@ -79,9 +81,10 @@ class Formula:
     def expected(self, spreads: Sequence[float] | None) -> tuple[Array, Array]:
         """(standard deviations, correlations) of the columns, assuming that the parts are independent.
 
-        The mean of a part is assumed to be the middle of its range. `spreads` has the standard deviation of
-        each column; if it is None, that of a part is a quarter of the part's range. A product is correlated
-        with its parts, which makes the standard errors of the product and of its parts larger.
+        The mean of a part is assumed to be the middle of its range. `spreads` contains the standard deviation
+        of each column. Without `spreads`, the standard deviation of a part is assumed to be a quarter of its
+        range. A product is correlated with its parts, which makes the standard errors of the product and of
+        its parts larger.
         """
         main = {column[0]: k for k, column in enumerate(self.columns) if len(column) == 1}
         parts = list(dict.fromkeys(part for column in self.columns for part in column))
@@ -113,9 +116,9 @@ class Formula:
         return tuple(field.name for field in self.fields)
 
     def variables(self, parsed: Mapping[str, Array], site: Any, rows: int) -> tuple[Array, Array]:
-        """(X, y): the columns and the outcome. A missing cell is NaN.
+        """(X, y): the columns and the outcome. A missing cell is NaN, except in a column of `indicators`.
 
-        In a column of `indicators`, it is the middle of the range instead, or the reference level.
+        In such a column, a missing cell counts as the middle of the range, or as the reference level.
         """
         where = np.broadcast_to(np.asarray(site, dtype=np.int64), (rows,))
         values = {part: self._values(part, parsed, where) for column in self.columns for part in column}
@@ -162,7 +165,9 @@ def read_formula(
     fields = tuple(dict.fromkeys([*outcome, *(known[name] for name in named)]))
     for name in indicators:
         if name not in named:
-            raise ParameterError(f"`indicators` must name columns of the formula; got {name!r}.")
+            raise ParameterError(
+                f"`indicators` must name columns on the right side of `formula`; got {name!r}."
+            )
         columns.append((FormulaPart(f"{name} missing", 0.0, 1.0, name, None, True),))
     return Formula(left, _outcome_range(outcome[-1], family), tuple(columns), fields, indicators)
 
@@ -175,7 +180,9 @@ def _parse(text: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     except ImportError as error:
         raise MissingExtra("formulaic", "tables") from error
     if "**" in text or "^" in text:
-        raise ParameterError(f"`formula` must not contain powers; got {text!r}. Add a column with the power.")
+        raise ParameterError(
+            f"`formula` must not contain powers; got {text!r}. Add a column that contains the power."
+        )
     bare = re.sub(r"`[^`]*`|C\([^()]*\)", "x", text)
     if "(" in bare or max(map(len, map(_OPERATOR.findall, re.split(r"[+~-]", bare)))) >= _MOST_FACTORS:
         raise ParameterError(
@@ -194,7 +201,7 @@ def _parse(text: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     left, right = ([[_factor(expr, text) for expr in term] for term in side] for side in sides)
     terms = [tuple(term) for term in right if term != ["1"]]
     if len(terms) == len(right):
-        raise ParameterError(f"`formula` must keep its intercept; got {text!r}.")
+        raise ParameterError(f"`formula` must not remove the intercept; got {text!r}. Leave out 0 and -1.")
     if not terms:
         raise ParameterError(f"`formula` must name at least one column on its right side; got {text!r}.")
     return tuple(name for term in left for name in term if name != "1"), terms
@@ -220,7 +227,7 @@ def _parts(name: str, known: Mapping[str, Field], sites: Sequence[str], text: st
     if name == SITE and SITE not in known:
         if len(sites) < 2:
             raise ParameterError(
-                "`site` must be given to `fit`, with two or more sites: `formula` has the term `site`."
+                "`site` must be given to `fit` and contain two or more sites: `formula` has the term `site`."
             )
         return [FormulaPart(f"site[{one}]", 0.0, 1.0, SITE, k) for k, one in enumerate(sites) if k]
     field = _known(name, known, text)

@@ -51,11 +51,11 @@ class PrivateRegression(PrivateAnswer):
     A unit is what the privacy guarantee protects: a record, or a person with any number of rows.
 
     periods : for a hazard regression, the ends of its periods; else empty.
-    counted : the share of units without missing cells, and its standard error; None if the fit added no
-        noise, or if its input was an array, which has no missing cells.
+    counted : (the share of units without missing cells, the standard error of this share). None if the fit
+        added no noise, or if its input was an array, because an array has no missing cells.
     reason : why the intervals would not be valid; "" if they are valid.
-    shortfall : the factor by which (number of units) x mu is too small for valid intervals; mu, the parameter
-        of Gaussian differential privacy, grows with the budget.
+    shortfall : the factor by which (number of units) x mu is too small for valid intervals. The parameter
+        mu of Gaussian differential privacy grows with the budget.
     weakest : the column with the least certain coefficient.
     of : the name of the units, "records" or "persons".
     """
@@ -90,7 +90,7 @@ class PrivateRegression(PrivateAnswer):
         return self._ends(level)[: len(self.names)]
 
     def intercept_interval(self, level: float | None = None) -> Array:
-        """Both ends of the interval of the intercept; for a hazard, of every intercept, (periods, 2)."""
+        """Both ends of the interval of the intercept; for a hazard, of every intercept, as (periods, 2)."""
         found = self._ends(level)[len(self.names) :]
         return found if self.periods else found[0]
 
@@ -202,7 +202,7 @@ class PrivateRegression(PrivateAnswer):
 
     def survival(self, x: Any, level: float | None = None) -> Array:
         """(periods, 3): for a unit with columns x, the probability of no event up to the end of each period,
-        and the two ends of its interval.
+        and both ends of the interval of this probability.
         """
         if not self.periods:
             raise ParameterError(f"`family` must be 'hazard' for survival curves; got {self.family!r}.")

@@ -102,15 +102,16 @@ class Design:
 
     @property
     def middles(self) -> tuple[Array, Array]:
-        """The middle and half the width of the range of every column."""
+        """(the middles of the ranges of all columns, half of the widths of these ranges)."""
         low, high = np.array(self.bounds, dtype=np.float64).T
         return (low + high) / 2, (high - low) / 2
 
     def scaled(self, X: Array, outcome: Array) -> Array:
         """The rows from which the sums are computed: the columns, then the constant, then the outcome.
 
-        Columns and constant are scaled so that their norm is at most 1. For a hazard, the constant is
-        replaced by the number of the last period at risk, and the outcome by the event.
+        The columns and the constant are scaled so that together they have a norm of at most 1. For a hazard
+        regression, the number of the last period at risk replaces the constant, and
+        the event replaces the outcome.
         """
         middle, half = self.middles
         root = math.sqrt(len(self.names) + 1.0)
@@ -187,7 +188,7 @@ class RegressionQuestion(Question):
 
 
 class GivenRegression(RegressionQuestion):
-    """A regression on an array in this process. The array has the columns, followed by the outcome."""
+    """A regression whose rows are an array in this process: the columns, followed by the outcome."""
 
     given: Any
 
@@ -209,9 +210,9 @@ class Glm(RegressionQuestion):
     formula : "death ~ age + C(sex) + age:bmi": an outcome, columns of the schema, products of columns
         (written with `:`), and `site`. A hazard regression has two columns on the left: "time + event ~ age".
     family : "binomial", "gaussian", "poisson" or "hazard".
-    indicators : columns of the table that may have missing cells; for each, the regression gets a further
-        column that marks them. A row with a missing cell in another column is left out; the number of rows
-        that remain is released with noise.
+    indicators : columns of the table that may have missing cells. For each of them, the regression gets an
+        additional column, which is 1 where the cell is missing. A row with a missing cell in any other column
+        is left out; the number of rows that remain is released with noise.
     periods : for a hazard regression, the ends of its periods.
     link : for a hazard regression, "logit" for odds ratios or "cloglog" for hazard ratios.
     """
@@ -256,6 +257,6 @@ class Glm(RegressionQuestion):
         row = self.variables(public, SiteTable(cells, 1, None, place))[0][0]
         if not np.isfinite(row).all():
             raise ParameterError(
-                "`x` must contain a value of the schema for every column; one value cannot be read."
+                "For every column, `x` must contain a value that the schema allows; one value cannot be read."
             )
         return np.asarray(row, dtype=np.float64)

@@ -5,8 +5,8 @@ SHA-256 is refused, so that all sites run the same program.
 
 The public half of a program looks at the noisy totals so far, and chooses the next sum over the rows of all
 sites. The site sends all totals so far with each request, so the process can be restarted at any time. The
-process answers with data: an expression from a fixed set of functions, with public numbers. Its time and
-memory are limited. If the process fails, the run ends at this site with a one-line error.
+process answers with data: public numbers, and an expression that uses only a fixed set of functions. Its time
+and memory are limited. If the process fails, the run ends at this site with a one-line error.
 
     site  ->  {"ask": "steps" | "query" | "result", "facts": [...], "totals": [[values, std], ...]}
     site  <-  {"steps": [...]} | {"expression": ..., "parameters": {...}} | {"value": ...} | {"error": "..."}
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class ProgramApart(Program):
-    """The public half of an installed program, run in another process. Its state is all totals so far."""
+    """The public half of an installed program, run in another process. Its state is the tuple of totals."""
 
     def __init__(self, name: str, sha256: str, settings: Mapping[str, Any], private: Any = None) -> None:
         self.name, self._command = name, [sys.executable, "-m", __name__, name, sha256, json.dumps(settings)]

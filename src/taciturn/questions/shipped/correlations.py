@@ -51,7 +51,7 @@ class Correlations(Question):
         kept = tuple(one for one in fields if not isinstance(one, Category))
         if len(kept) < 2 or (self.columns is not None and len(kept) < len(fields)):
             names = [one.name for one in fields]
-            raise ParameterError(f"`columns` must be two or more numbers, dates or booleans; got {names}.")
+            raise ParameterError(f"`columns` must name two or more numbers, dates or booleans; got {names}.")
         return kept
 
     def reads(self, public: PublicTable) -> tuple[str, ...]:
@@ -204,13 +204,13 @@ def _estimate(
 
 
 def _mean(mean: float, variance: float, noise: float, units: int, z: float) -> Estimate:
-    """A mean, on the scale of [-1, 1]. In M it is off the diagonal, so its noise is noise / sqrt 2."""
+    """A mean on the scale of [-1, 1]. Means are off the diagonal of M, so their noise is noise / sqrt 2."""
     half = z * math.sqrt(max(variance, 0.0) / units + noise * noise / 2)
     return Estimate(_inside(mean), _inside(mean - half), _inside(mean + half))
 
 
 def _deviation(variance: float, mean: float, noise: float, units: int, z: float, *, binary: bool) -> Estimate:
-    """The root of a variance. Its interval assumes that values are normal, or -1 and 1 if `binary`."""
+    """The root of a variance. Its interval assumes normal values; if `binary`, the values -1 and 1."""
     kept = max(variance, 0.0)
     sample = 4 * mean * mean * kept if binary else 2 * kept * kept
     half = z * math.sqrt(sample / units + noise * noise * (1 + 2 * mean * mean))

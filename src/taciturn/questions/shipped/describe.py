@@ -105,7 +105,7 @@ def grouping(public: PublicTable, by: str | None) -> Category | Boolean | None:
 
 
 def groups_of(field: Category | Boolean | None) -> tuple[str, ...]:
-    """The names of the groups. The tables have one more group, for units with an unreadable group."""
+    """The names of the groups. The tables have one more group: units whose group is unreadable."""
     return () if field is None else field.values if isinstance(field, Category) else _YES_NO
 
 

@@ -32,9 +32,9 @@ class ColumnDescription:
     readable : the share of units with a value that can be read and that the schema declares.
     shares : the share of each category, or of each bin of the histogram, among all units.
     edges : the edges of the bins; for a date, the ordinals of days (`datetime.date.fromordinal`).
-    mean, sd, quantiles : statistics of the readable values, clipped to the public range. Categories and
-        booleans have none.
-    units : the number of records (or persons). For the whole table it is public, for a group an estimate.
+    mean, sd, quantiles : statistics of the readable values, clipped to the public range. None for
+        categories and booleans.
+    units : the number of records (or persons): public for the whole table, an estimate for a group.
     """
 
     field: Field

@@ -50,9 +50,10 @@ class NamedModel(Facts):
 class Evaluate(CountsQuestion):
     """The keys of kind "evaluate".
 
-    model : a model.json from `taciturn train` or from a site. This job does not charge for its training.
-    by : a category or a boolean of the schema, to get a score for each of its values too; or "site", to get
-        a score for each site too.
+    model : a model.json from `taciturn train` or from a site. The privacy cost of this job does not
+        include the cost of training the model.
+    by : a category or a boolean of the schema, to add a score for each of its values; or "site", to add a
+        score for each site.
     bins : the even number of bins into which scores (or targets) are counted. More bins show more detail,
         with more noise.
     range : for a regression, the public range of the target; values outside of the range are clipped to it.

@@ -50,7 +50,7 @@ class ProgramResult(PrivateAnswer):
 
 
 class ProgramQuestion(Question):
-    """A question that a `Program` answers. Its rows are those of the table, turned into numbers."""
+    """A question that a `Program` answers. The program gets the rows of the table as numbers."""
 
     columns: Annotated[tuple[Text, ...], LISTED] | None = Key(default=None, min_length=1)
 

@@ -114,13 +114,13 @@ def summarise_regression(
 
 
 def _root(squared: Estimate, half: float, most: float) -> Estimate:
-    """The root of a mean square. If each value moves by at most h, a root mean square moves by at most h."""
+    """The root of a mean square. Moving each value by at most `half` moves the root by at most `half`."""
     low, high = math.sqrt(squared.low) - half, math.sqrt(squared.high) + half
     return Estimate(math.sqrt(max(squared.value, 0.0)), max(low, 0.0), min(high, most))
 
 
 def _ratio(squared: Estimate, variance: Estimate, step: float) -> Estimate:
-    """R squared. Its interval combines the worst ends of both arguments, so it is wider than needed."""
+    """R squared. Its interval assumes the worst case of both arguments together, so it is wide."""
     if not variance.value > 0:
         return Estimate(math.nan, -math.inf, 1.0)
     error, spread = _root(squared, step / 2, math.inf), _root(variance, step / 2, math.inf)

@@ -34,7 +34,7 @@ class CalibrationPoint:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """The figures if rows with a score above `threshold` are predicted to be in the second of two classes.
+    """The quality of predictions that put every row with a score above `threshold` into the second class.
 
     flagged : of the rows with a label and a prediction, the share with a score above the threshold.
     """
@@ -90,7 +90,7 @@ class PrivateScore(PrivateAnswer):
 
     @property
     def worse_than_constant(self) -> bool:
-        """Whether the whole interval of the accuracy is below `constant`, or that of the AUC below 1/2."""
+        """Whether the interval of the accuracy is entirely below `constant`, or that of the AUC below 1/2."""
         return self.accuracy.high < self.constant or self.auc.high < 0.5
 
     def table(self) -> list[list[str]]:

@@ -30,9 +30,9 @@ class Survival(CountsQuestion):
     time : a number of the schema, without `log`, whose range starts at 0: how long each unit was observed. A
         unit that was observed beyond the end of this range counts as censored at the end of the range.
     event : a boolean of the schema: whether the observation ended with the event (true) or by censoring.
-    by : a category or a boolean of the schema, to get a curve for each of its values and a log-rank test.
+    by : a category or a boolean of the schema, to get a curve for each of its values, and a log-rank test.
     bins : the number of time intervals, of equal length.
-    times : instead of `bins`, the ends of the intervals, in increasing order up to the end of time's range.
+    times : instead of `bins`, the ends of the intervals, increasing up to the end of the range of `time`.
     level : the confidence level of all bands.
     """
 
@@ -70,8 +70,8 @@ class Survival(CountsQuestion):
         edges = np.array([0.0, *self.times])
         if (np.diff(edges) <= 0).any() or edges[-1] != last or "bins" in self.model_fields_set:
             raise ParameterError(
-                f"`times` must increase from above 0 to {last:g}, the end of the range of `{self.time}`; "
-                f"got {self.times}. `bins` must be left out."
+                f"`times` must increase from a number above 0 to {last:g}, the end of the range of "
+                f"`{self.time}`, and `bins` must be left out; got {self.times}."
             )
         return edges
 

@@ -65,8 +65,8 @@ def _connect(address: str, options: dict[str, Any]) -> None:
     if local and context.address_info["node_ip_address"] != LOOPBACK:
         ray.shutdown()
         raise WorkerLost(
-            "Ray did not stay on 127.0.0.1, so other machines could connect to it. "
-            "Start a cluster yourself and give its `address`."
+            "Ray does not listen on 127.0.0.1 only, so other machines could connect to it. "
+            "Start a Ray cluster yourself, and set `address` to its address."
         )
 
 

@@ -42,8 +42,8 @@ class ClusterState(NamedTuple):
 class Driver:
     """One attempt to carry out a run, which starts from the newest checkpoint of the run, if there is one.
 
-    For `loop`, the driver is a node that computes all sites; the shards compute them for it. `t` is the last
-    round that was recorded.
+    The function `loop` uses the driver like one node that computes all sites. The driver passes this work on
+    to the shards. `t` is the last round that was recorded.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Driver:
         return [[crossing[a, b] for a in part.inbound] for b, part in enumerate(self.parts)]
 
     def _complete(self, t: int, reports: Sequence[Any]) -> None:
-        """Record round t, and the gap of round t - 1, which the shards report only now."""
+        """Record round t, and the consensus gap of round t - 1, which the shards report only now."""
         ended: list[StepResult] = fetch(reports)
         if self.mean is not None:
             self._record_gap(t - 1, [part.gap for part in ended])

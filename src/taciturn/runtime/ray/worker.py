@@ -126,8 +126,8 @@ def _check_versions(workers: Sequence[Any]) -> None:
     ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=PATIENCE)
     if waiting:
         raise WorkerLost(
-            f"{len(waiting)} of {len(asked)} workers found no slot on the cluster within {PATIENCE:.0f} s; "
-            "ask for fewer `shards`, or wait until the cluster is less busy."
+            f"{len(waiting)} of {len(asked)} workers found no free CPU on the cluster within "
+            f"{PATIENCE:.0f} s; ask for fewer `shards`, or wait until the cluster is less busy."
         )
     for found in fetch(ready):
         for package, here in versions().items():
