@@ -77,7 +77,7 @@ def test_disconnected_names_the_components_and_the_fix():
         Graph.from_edges([(0, 1), (2, 3)])
     assert str(caught.value) == (
         "`edges` must connect all 4 sites; got 2 components: {0, 1}; {2, 3}. "
-        "Sites in different components can never agree: add links, or for a random graph change `seed`."
+        "Sites in different components can never agree. Add links; for a random graph, change `seed`."
     )
     with pytest.raises(GraphError, match=r"got 5 components: .*; and 1 more\."):
         Graph(6, ((0, 1),))

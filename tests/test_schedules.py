@@ -78,7 +78,7 @@ def test_as_schedule_and_per_site():
     assert schedules.per_site("eta", 3.0, 2) == (Constant(3.0), Constant(3.0))
     assert schedules.per_site("eta", [1.0, schedule], 2) == (Constant(1.0), schedule)
     assert schedules.per_site("eta", np.array([1.0, 2.0]), 2) == (Constant(1.0), Constant(2.0))
-    with pytest.raises(ParameterError, match=r"^`eta` must have one entry per site, 3; got 2\.$"):
+    with pytest.raises(ParameterError, match=r"^`eta` must have one entry for each of the 3 sites; got 2\.$"):
         schedules.per_site("eta", [1.0, 2.0], 3)
     with pytest.raises(ParameterError, match=r"`eta\[1\]` must be above 0; got -2\."):
         schedules.per_site("eta", [1.0, -2.0], 2)
@@ -124,7 +124,7 @@ def test_json_refusals():
         schedules.from_dict({"kind": "cosine"})
     with pytest.raises(ParameterError, match="`kind` must be one of"):
         schedules.from_dict({"value": 1.0})
-    with pytest.raises(ParameterError, match=r"a constant schedule does not take these keys: \['speed'\]"):
+    with pytest.raises(ParameterError, match=r"a constant schedule does not accept these keys: \['speed'\]"):
         schedules.from_dict({"kind": "constant", "speed": 1.0})
     with pytest.raises(ParameterError, match=r"a geometric schedule needs these keys: \['start'\]"):
         schedules.from_dict({"kind": "geometric", "ratio": 1.0})

@@ -1,4 +1,4 @@
-"""Private decentralised learning: sites that may not share data agree on one model.
+"""Private decentralised learning: several sites train one model together without sharing their records.
 
 The module of a public name is loaded when the name is first used, so that the command line starts quickly.
 """
@@ -117,7 +117,7 @@ _HOMES = {  # module: the public names that it defines
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = sorted([*_MODULES, *_HOME])
-_remember_ancestors()  # now, because a worker process must know later which process started it
+_remember_ancestors()  # at import: a worker must know which process started it, even if that one ends
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     NxGraph = nx.Graph[Any]
 
 FAMILIES = ("complete", "ring", "star", "path")
-"""Families of graphs, by name; the number of sites determines the graph of a family."""
+"""The names of the families of graphs. The name and the number of sites determine the graph."""
 
 GraphLike: TypeAlias = "Graph | str | NxGraph"
 """A graph, the name of a family, or a networkx graph."""
@@ -80,7 +80,7 @@ class Graph:
 
     @classmethod
     def random_regular(cls, n: int, degree: int, *, seed: int) -> Graph:
-        """A random graph in which every site has `degree` neighbours; an error if it is not connected."""
+        """A random graph in which every site has `degree` neighbours. Raises if it is not connected."""
         n, degree = checks.whole("n", n, least=2), checks.whole("degree", degree, least=1)
         if degree >= n or n * degree % 2:
             raise GraphError(f"`degree` must be below n = {n}, and n * degree must be even; got {degree}.")
@@ -89,7 +89,7 @@ class Graph:
 
     @classmethod
     def erdos_renyi(cls, n: int, p: float, *, seed: int) -> Graph:
-        """Each pair of sites is linked with probability p. Raise an error if the graph is not connected."""
+        """Each pair of sites is linked with probability p. Raises if the graph is not connected."""
         n = checks.whole("n", n, least=2)
         if p != 1:
             p = checks.probability("p", p)
@@ -133,7 +133,7 @@ class Graph:
     def from_networkx(cls, graph: NxGraph, *, name: str = "custom") -> Graph:
         """A graph from an undirected networkx graph; sites are numbered in the order of its nodes."""
         if graph.is_directed() or graph.is_multigraph():
-            raise GraphError("`graph` must be undirected and simple; got a directed or multi graph.")
+            raise GraphError("`graph` must be undirected and simple; got a directed graph or a multigraph.")
         number = {node: i for i, node in enumerate(graph.nodes)}
         return cls(len(number), tuple((number[u], number[v]) for u, v in graph.edges), name)
 
@@ -212,7 +212,7 @@ def _check_connected(n: int, graph: NxGraph) -> None:
         more = f"; and {len(components) - 4} more" if len(components) > 4 else ""
         raise GraphError(
             f"`edges` must connect all {n} sites; got {len(components)} components: {named}{more}. "
-            "Sites in different components can never agree: add links, or for a random graph change `seed`."
+            "Sites in different components can never agree. Add links; for a random graph, change `seed`."
         )
 
 

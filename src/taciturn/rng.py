@@ -1,4 +1,4 @@
-"""Random numbers: a cryptographic generator without a seed for real runs, seeded streams for simulations.
+"""Random numbers: real runs use a cryptographic generator without a seed, simulations use seeded streams.
 
 A generator serves one site, one round t, one purpose (such as the noise), and one repeat. A repeat is one of
 several independent runs of a simulation.
@@ -21,7 +21,8 @@ from .core import checks
 from .core.types import Array
 
 Purpose = Literal["start", "noise", "output", "deal", "proxy"]
-"""First models, noise, output noise (docs/glossary.md), dealing rows to sites, or public rows for a plan."""
+"""What the random numbers are for: the first models, the noise, the output noise (docs/glossary.md), the
+division of rows among sites, or the public rows for a plan."""
 _PURPOSES: dict[str, int] = {"start": 0, "noise": 1, "output": 2, "deal": 3, "proxy": 4}
 
 
@@ -31,7 +32,7 @@ class Streams(Protocol):
     simulated: ClassVar[bool]
 
     def generator(self, *, repeat: int, site: int, purpose: Purpose, t: int) -> np.random.Generator:
-        """Return a generator for one repeat, site, purpose and round. The next call may reset this one."""
+        """A generator for one repeat, site, purpose and round. The next call may reset this generator."""
         ...
 
 
@@ -40,7 +41,8 @@ class SeededStreams:
 
     Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The generator
     is Philox. The first four values determine its key, and the round determines its counter. Only one thread
-    may use the generators of a site. `vectors` draws for many sites at once, from other random streams.
+    may use the generators of a site. `vectors` draws for many sites at once, but other numbers than
+    `generator`.
     """
 
     simulated: ClassVar[bool] = True
@@ -53,9 +55,10 @@ class SeededStreams:
     def vectors(
         self, purpose: Purpose, t: int, sites: NDArray[np.int64], scales: Array, out: Array, *, directed: bool
     ) -> None:
-        """Fill `out`, (sites, repeats, d), with Gaussian noise; `scales` has one standard deviation per site.
+        """Fill `out`, of shape (sites, repeats, d), with Gaussian noise.
 
-        With `directed`, the noise is norm noise (`NormNoise`), and `scales` has the rate of each site.
+        `scales` has the standard deviation for each site. If `directed` is True, the noise is norm noise
+        (`NormNoise`), and `scales` has the rate for each site.
         """
         from .kernels.philox import draw_vectors  # imported late: this loads numba, which is slow
 
@@ -80,9 +83,10 @@ class SeededStreams:
 class _ProcessKey:
     """A key of 256 bits from the operating system. Each process has one; a forked child draws a new key.
 
-    If a machine image is resumed twice, both copies have the same key and the same counter, and neither copy
-    can notice it. If both added the same noise to different messages, the difference of the messages would
-    contain no noise. So every derived key also depends on the time and on fresh bytes from the system.
+    If the image of a virtual machine is resumed twice, both copies have the same key and the same counter,
+    and neither copy can detect this. If both added the same noise to different messages, the difference of
+    the messages would contain no noise. So every derived key also depends on the time and on fresh bytes from
+    the system.
     """
 
     def __init__(self) -> None:
@@ -99,7 +103,7 @@ class _ProcessKey:
         self._renew()
 
     def derive(self) -> int:
-        """Return a unique key: a counter, the time and fresh bytes, hashed under the process's key."""
+        """Return a unique key: a counter, the time and fresh bytes, hashed with the process's key."""
         with self._lock:
             count, key = next(self._counter), self._key
         fresh = count.to_bytes(16, "little") + time.time_ns().to_bytes(16, "little") + os.urandom(32)
@@ -111,7 +115,7 @@ _PROCESS_KEY = _ProcessKey()
 
 
 class SecureStreams:
-    """ChaCha20 under a new 256-bit key in every call of `generator`. There is no seed."""
+    """Each call of `generator` returns a ChaCha20 generator with a new 256-bit key. There is no seed."""
 
     simulated: ClassVar[bool] = False
 

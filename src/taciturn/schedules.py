@@ -130,16 +130,18 @@ def as_schedule(name: str, spec: Any) -> Schedule:
 
 
 def per_site(name: str, spec: Any, sites: int) -> tuple[Schedule, ...]:
-    """One schedule per site, from a number or a schedule for all sites, or from a list of one per site."""
+    """One schedule per site. `spec` is a number or a schedule for all sites, or a list with one per site."""
     if isinstance(spec, Sequence | np.ndarray) and not isinstance(spec, str | bytes):
         if len(spec) != sites:
-            raise ParameterError(f"`{name}` must have one entry per site, {sites}; got {len(spec)}.")
+            raise ParameterError(
+                f"`{name}` must have one entry for each of the {sites} sites; got {len(spec)}."
+            )
         return tuple(as_schedule(f"{name}[{i}]", entry) for i, entry in enumerate(spec))
     return (as_schedule(name, spec),) * sites
 
 
 def tabulate(name: str, schedules: Sequence[Schedule], rounds: int) -> NDArray[np.float64]:
-    """The values of all schedules in all rounds, (sites, rounds). Each must be finite and above 0."""
+    """An array (sites, rounds) of the values of all schedules. Each value must be finite and above 0."""
     rows: dict[int, NDArray[np.float64]] = {}
     for schedule in schedules:
         if id(schedule) not in rows:
@@ -186,7 +188,7 @@ def from_dict(entry: Any) -> Schedule:
     strange = sorted(set(given) - set(known))
     lacking = [name for name, needed in known.items() if needed and name not in given]
     if strange or lacking:
-        said = f"does not take these keys: {strange}" if strange else f"needs these keys: {lacking}"
+        said = f"does not accept these keys: {strange}" if strange else f"needs these keys: {lacking}"
         raise ParameterError(f"a {kind} schedule {said}.")
     schedule: Schedule = SCHEDULES[kind](**given)
     return schedule

@@ -103,7 +103,7 @@ def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         ([*NORM, "--sites", "0"], "`sites` must be at least 1"),
         ([*NORM, "--output-rate", "1", "--output-std", "1"], "exclude each other"),
         ([*NORM, "--output-rate", "-1"], "`output_rate` must be above 0"),
-        ([*SETTINGS, "--noise", "none", "--output-std", "1"], "it needs --noise norm or gaussian"),
+        ([*SETTINGS, "--noise", "none", "--output-std", "1"], "this option needs --noise norm or gaussian"),
         ([*NORM, "--method", "primal", "--output-rate", "1"], "`output_noise` must be None"),
         ([*NORM, "--method", "dual", "--dual-step", "0.1"], "one constant penalty"),
         ([*NORM, "--penalty-ratio", "1e9"], "`penalty` must stay finite and above 0; got inf at t=36"),

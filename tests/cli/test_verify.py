@@ -154,7 +154,7 @@ def test_certify_still_verifies_a_file_and_says_which_command_does(
     [
         ("run.json", ["--delta", "1e-3"], "--delta is only for a ledger"),
         ("run.json", ["--authority", "a.pem"], "--authority is only for files that a site signed"),
-        ("proof-1.json", [], "network's authority with --authority"),
+        ("proof-1.json", [], "give --authority, the certificate of the network's authority"),
         ("statement.json", ["--card", "card.md", "--authority", "a.pem"], "--card has no effect"),
         ("statement.json", ["--json", "--authority", "a.pem"], "--json has no effect"),
     ],

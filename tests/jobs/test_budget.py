@@ -44,7 +44,7 @@ def test_jobs_share_a_budget_and_the_one_that_would_pass_it_is_refused(job, tmp_
 
 def test_a_rehearsal_has_no_budget(job):
     job.write_text("seed = 0\n" + job.read_text())
-    with pytest.raises(ParameterError, match="`seed` must be left out with a `budget`"):
+    with pytest.raises(ParameterError, match="`seed` must be left out if there is a `budget`"):
         read_job(job)
 
 

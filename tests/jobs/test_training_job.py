@@ -45,7 +45,7 @@ def test_links_name_the_sites_in_any_order(tmp_path):
             'loss = "logistic"',
             'loss = { kind = "smooth-hinge", h = 0.5, c = 1 }',
             9,
-            r"does not take these keys: \['c'\]; it takes kind, h",
+            r"does not accept these keys: \['c'\]; it accepts kind, h",
         ),
         ('graph = "complete"', 'grap = "complete"', 10, "`grap`: is not a known key"),
         ('name = "south"', 'name = "north"', 21, "`sites.1.name` must differ from the names"),

@@ -27,15 +27,15 @@ def certify(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="With a file, the command does the same as `taciturn verify`, and --delta is the only "
-            "setting that you may give."
+            help="If you give a file, the command verifies it, as `taciturn verify` does. The only other "
+            "setting that you may then give is --delta."
         ),
     ] = None,
     method: Annotated[
         Literal["penalty", "dual", "primal", "masked"] | None,
         typer.Option(
-            help="Where the sites add noise. penalty (the default), dual, primal: in the steps of ADMM. "
-            "masked: to sums over all sites, in which masks hide each site's part."
+            help="Where the sites add noise. penalty (the default), dual and primal add it in the steps of "
+            "ADMM. masked adds it to sums over all sites; random masks hide what each site adds to a sum."
         ),
     ] = None,
     noise: Annotated[
@@ -44,30 +44,37 @@ def certify(
     ] = None,
     C: Annotated[float | None, typer.Option("--C", help="The weight of the loss.")] = None,
     samples: Annotated[
-        int | None, typer.Option(help="The number of records at the site. For masked: at each site.")
+        int | None, typer.Option(help="The number of records at the site. For --method masked: at each site.")
     ] = None,
     degree: Annotated[
         int | None, typer.Option(help="The number of sites with which the site exchanges messages.")
     ] = None,
     penalty: Annotated[float | None, typer.Option(help="The penalty eta of ADMM in round 1.")] = None,
-    penalty_ratio: Annotated[float | None, typer.Option(help="eta grows by this factor each round.")] = None,
+    penalty_ratio: Annotated[
+        float | None, typer.Option(help="The factor by which eta grows in each round.")
+    ] = None,
     rate: Annotated[float | None, typer.Option(help="The rate alpha of norm noise in round 1.")] = None,
-    rate_ratio: Annotated[float | None, typer.Option(help="alpha grows by this factor each round.")] = None,
+    rate_ratio: Annotated[
+        float | None, typer.Option(help="The factor by which alpha grows in each round.")
+    ] = None,
     std: Annotated[
         float | None, typer.Option(help="The standard deviation sigma of Gaussian noise in round 1.")
     ] = None,
-    std_ratio: Annotated[float | None, typer.Option(help="sigma grows by this factor each round.")] = None,
+    std_ratio: Annotated[
+        float | None, typer.Option(help="The factor by which sigma grows in each round.")
+    ] = None,
     dimension: Annotated[int | None, typer.Option(help="The number of coefficients.")] = None,
     rounds: Annotated[int | None, typer.Option(help="The number of rounds.")] = None,
     delta: Annotated[
         float | None, typer.Option(help="The delta of the certificate; 1e-5 by default.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="For masked: the budget epsilon, which determines the noise.")
+        float | None,
+        typer.Option(help="For --method masked: the budget epsilon, which determines the noise."),
     ] = None,
     colluding: Annotated[
         int | None,
-        typer.Option(min=0, help="For masked: how many other sites may work with an attacker."),
+        typer.Option(min=0, help="For --method masked: how many other sites may work with an attacker."),
     ] = None,
     dual_step: Annotated[
         float | None, typer.Option(help="The dual step theta of ADMM; --penalty by default.")
@@ -76,10 +83,12 @@ def certify(
     regularization: Annotated[
         float | None,
         typer.Option(
-            help="The weight of the regulariser; 0 by default. For masked, the planner chooses it by default."
+            help="The weight of the regulariser; 0 by default. For --method masked, it is planned by default."
         ),
     ] = None,
-    sites: Annotated[int | None, typer.Option(help="The number of sites; degree + 1 by default.")] = None,
+    sites: Annotated[
+        int | None, typer.Option(help="The number of sites; --degree plus 1 by default.")
+    ] = None,
     outputs: Annotated[
         int | None,
         typer.Option(help="How many models are trained at once: K for one-vs-rest with K classes."),
@@ -93,11 +102,12 @@ def certify(
     output_rate: Annotated[
         float | None,
         typer.Option(
-            help="Add a second norm noise, with this rate, to each sent result. It hides the solver's error."
+            help="Add norm noise of this rate to each result before it is sent, to hide the solver's error."
         ),
     ] = None,
     output_std: Annotated[
-        float | None, typer.Option(help="Like --output-rate, but Gaussian noise of this standard deviation.")
+        float | None,
+        typer.Option(help="Like --output-rate, but with Gaussian noise of this standard deviation."),
     ] = None,
     out: Out = None,
     registry: Registry = None,
@@ -153,7 +163,7 @@ _BY_NOISE = {
 _REASONS = {
     "dual": "dual perturbation has one constant penalty, which is also the dual step",
     "masked": "a masked run does not use ADMM, and its noise follows from --epsilon",
-    "none": "it needs --noise norm or gaussian",
+    "none": "this option needs --noise norm or gaussian",
 }
 _ONLY_MASKED = ("epsilon", "colluding")
 

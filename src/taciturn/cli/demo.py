@@ -23,14 +23,14 @@ def demo(
     ] = Path("taciturn-demo"),
     data: Annotated[
         Literal["auto", "adult", "breast-cancer"],
-        typer.Option(help="The data set. auto takes adult, or breast-cancer if adult is not available."),
+        typer.Option(help="The data set. auto uses adult, or breast-cancer if adult is not available."),
     ] = "auto",
 ) -> None:
     """Compare ways to train one model across five sites.
 
-    The rows are from a public data set. Without noise, the command trains on all rows together, and at each
-    site alone. With noise, it trains so that a site is protected even if all other sites work with an
-    attacker. With less noise, it trains so that a site is protected if at most one other site works with an
+    The rows are from a public data set. The command trains in several ways: without noise on the rows of all
+    sites together; without noise at each site alone; with noise that protects a site even if all other sites
+    work with an attacker; and with less noise, which protects a site if at most one other site works with an
     attacker.
     """
     from ..core.progress import progress
@@ -69,7 +69,7 @@ def _row(choice: Choice) -> list[str]:
 
 
 def _write(task: Task, choices: list[Choice], stated: Certificate, out: Path) -> dict[str, Path]:
-    """Write the picture of all choices, and the report and certificate of the choice that `stated` certifies.
+    """Write the picture of all choices, and the report and certificate of the choice that has `stated`.
 
     Returns the paths of these files.
     """

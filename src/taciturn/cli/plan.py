@@ -61,7 +61,9 @@ def plan(
     ] = None,
     noise: Annotated[
         Literal["best", "gaussian", "norm"],
-        typer.Option(help="Gaussian noise, norm noise (density exp(-rate * norm)), or the better of both."),
+        typer.Option(
+            help="Gaussian noise, norm noise (density exp(-rate * norm)), or the better of the two."
+        ),
     ] = "best",
     loss: Annotated[LossName, typer.Option(help="The loss.")] = "logistic",
     unit: Annotated[
@@ -76,8 +78,8 @@ def plan(
         typer.Option(
             "--whiten/--no-whiten",
             help="First estimate the second moments of all rows, with noise; then train in coordinates in "
-            "which the rows vary equally in all directions. By default, the planner decides this with "
-            "--colluding, and does not whiten without it.",
+            "which the rows vary equally in all directions. By default, the planner does this only with "
+            "--colluding, and only if it expects a benefit.",
         ),
     ] = None,
     schema: Annotated[
@@ -173,8 +175,9 @@ def _show(found: Plan) -> None:
         rows = (_trial(tried, found.baseline) for tried in found.tried[:6])
         show_table("The best schedules of the trial runs, by the loss of the average model", rows, columns)
         say(
-            "pull: 2 * penalty * neighbours / C in round 1, mean over the sites; growth, noise tilt: the "
-            "factors by which penalty and noise change in each round; forecast: the expected excess loss.\n"
+            "pull is 2 * penalty * neighbours / C in round 1, averaged over the sites. growth and noise tilt "
+            "are the factors by which the penalty and the noise change in each round. forecast is the "
+            "expected excess loss. no privacy is the loss of a model without noise.\n"
         )
     say(found.sentence())
 

@@ -27,9 +27,11 @@ _SIGNED = ("proof", "statement", "stopped")  # the names of signed files begin w
 Out = Annotated[Path | None, typer.Option(help="Write the certificate to this file.")]
 Registry = Annotated[
     Path | None,
-    typer.Option(help="Write an entry for a public registry of differential-privacy deployments, in YAML."),
+    typer.Option(
+        help="Write a YAML entry to this file, for a public registry of differential-privacy deployments."
+    ),
 ]
-Card = Annotated[Path | None, typer.Option(help="Write a model card, in Markdown.")]
+Card = Annotated[Path | None, typer.Option(help="Write a model card to this file, in Markdown.")]
 
 
 @app.command("verify")
@@ -59,11 +61,11 @@ def verify(
     For a certificate, the command recomputes every number from the facts that the certificate states. For a
     ledger (the file that records the cost of each round), it computes the certificate, even if the run was
     interrupted. In the folder of a run, it checks that the model, the certificate and the ledger agree with
-    each other, and with the values that the sites released last. If the run made answers and no model, it
-    checks the sums from which the answers were computed.
+    each other, and with the values that the sites released last. If the run answered questions instead of
+    training a model, it checks the sums from which the answers were computed.
 
-    If a site signed the file, give --authority. Such a file is a statement (what a run cost) or a proof (that
-    a site contradicted itself).
+    Sites sign two kinds of files: statements (of what a run cost) and proofs (that a site contradicted
+    itself). To verify one of them, also give --authority.
 
     The command prints rounded numbers; the certificate that --out writes has all digits.
     """
@@ -88,7 +90,7 @@ def _verify_signed(file: Path, authority: Path | None, given: dict[str, Any]) ->
             raise typer.BadParameter(f"--{name} has no effect on a signed file; leave out this option.")
     if authority is None:
         raise typer.BadParameter(
-            f"{file.name} is signed: name the certificate of the network's authority with --authority."
+            f"{file.name} is signed by a site: give --authority, the certificate of the network's authority."
         )
     proof = file.name.startswith("proof")
     verify_signed(authority, None if proof else file, file if proof else None)
@@ -189,7 +191,7 @@ def _show(certificate: Certificate, *, verified: bool) -> None:
     columns = ("bound", "epsilon", "delta")
     show_table("Worst site, all rounds", _lines(certificate), columns, left=("bound",))
     if not certificate.against and not _theorem_applies(certificate):
-        say("Theorem 3 of the paper does not apply to this run. The certificate states its conditions.")
+        say("Theorem 3 of the paper does not apply to this run. The certificate states the conditions.")
     say(certificate.statement())
     if verified:
         say("Verified: every number follows from the facts in the file.")
@@ -220,7 +222,7 @@ def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
 def _documents(
     certificate: Certificate, file: Path | None, registry: Path | None, card: Path | None
 ) -> dict[str, str]:
-    """The text of each requested document. If model.json is beside `file`, it gives label and columns."""
+    """The text of each requested document. Label and columns come from model.json if it is beside `file`."""
     if registry is None and card is None:
         return {}
     from ..report.card import model_card

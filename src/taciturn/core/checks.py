@@ -77,7 +77,7 @@ def usual_delta(value: Any, units: int, *, insisted: bool) -> float:
             f"`delta` must be at most 1/{units:,} (1 divided by the number of records or persons) and below "
             f"0.5; got {delta:g}. A method that publishes one record in {max(1, round(1 / delta)):,} "
             "unchanged would also satisfy this delta. To allow it anyway, set `large_delta`; the "
-            "certificate will say so."
+            "certificate then states this."
         )
     return delta
 

@@ -4,7 +4,7 @@
     ├── ParameterError (ValueError)     a parameter is invalid; the message has its value and the fix
     │   ├── GraphError                  not a connected simple graph
     │   └── DataError                   the features or labels cannot be used as they are
-    ├── NotConverged                    the solver missed its tolerance; the round is charged, but not sent
+    ├── NotConverged                    the solver missed its tolerance; the round is charged, nothing is sent
     ├── OutOfReach                      received values are too large for floats; the round was not started
     ├── BudgetExceeded                  the charge would exceed a budget; nothing was released
     ├── LedgerError                     the file of all charges was altered, or another process uses it
@@ -21,10 +21,10 @@
     └── WorkerLost                      a worker of a cluster is gone; a run with a checkpoint can resume
 
     TaciturnWarning (UserWarning)
-    ├── PrivacyLeakWarning              a bound was computed from the data, which no certificate covers
+    ├── PrivacyLeakWarning              a bound was computed from the data; no certificate covers this
     ├── BudgetTooSmallWarning           at this budget the noise is larger than the signal
-    ├── ClippedRowsWarning              many rows have a norm above `data_norm` (only without privacy)
-    └── EmptyRowsWarning                many rows were replaced by zeros (only without privacy)
+    ├── ClippedRowsWarning              many rows exceed the norm `data_norm`; private fits never warn of this
+    └── EmptyRowsWarning                many rows were replaced by zeros; private fits never warn of this
 
 Messages quote parameters, never data: a message that quotes data would publish them. Each message is
 one line; `DataUnavailable` adds a line for every place that was tried. Line breaks and control characters in
@@ -104,7 +104,7 @@ class DataError(ParameterError):
 
 
 class NotConverged(TaciturnError):  # noqa: N818 - reads as a statement, like StopIteration
-    """The solver missed its tolerance; the result was not sent. In a real run the round stays charged."""
+    """The solver did not reach its tolerance; no result was sent. In a real run the round stays charged."""
 
     exit_code = ExitCode.RUN_OVER
 
@@ -154,7 +154,7 @@ class WrongFiles(SiteError, ParameterError):  # noqa: N818
 
 
 class NeighbourFailed(SiteError):  # noqa: N818
-    """Another site is silent, or sends what no honest site sends."""
+    """Another site is silent, or sent a message that no honest site sends."""
 
     exit_code = ExitCode.NEIGHBOUR
 
@@ -200,7 +200,7 @@ class BudgetTooSmallWarning(TaciturnWarning):
 
 
 class ClippedRowsWarning(TaciturnWarning):
-    """Many rows have a norm above `data_norm`. Private fits never warn: the warning would be a release."""
+    """Many rows have a norm above `data_norm`. Private fits never warn of this: it would be a release."""
 
 
 class EmptyRowsWarning(TaciturnWarning):

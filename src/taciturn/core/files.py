@@ -1,4 +1,4 @@
-"""Write files whole or not at all, and lock a file so that only one process uses it at a time."""
+"""Write files completely or not at all, and lock a file so that only one process uses it at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reserve_descriptors(count: int = 8) -> None:
 
 
 def retry_for_descriptors(act: Callable[[], T], patience: float = 60.0) -> T:
-    """Call `act`, which opens files; call `act` again while there is no free file descriptor.
+    """Call `act`, which opens files; repeat the call while the process has no free file descriptor.
 
     Many connections to a site's port may use up all descriptors for a while. Before the second call, the
     spare descriptors are closed. After `patience` seconds the `OSError` of `act` is raised.
@@ -65,7 +65,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, content: bytes | str) -> Path:
-    """Write a file whole or not at all, text as UTF-8. A pipe or device at `path` is written to directly."""
+    """Write a file completely or not at all, with text as UTF-8. Write to a pipe or device directly."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     if path.exists() and not path.is_file():
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""How a notebook shows a result: curves as a picture, facts as a small table, long texts folded away.
+"""The display of a result in a notebook: curves as a picture, facts as a table, long texts folded away.
 
 matplotlib is imported only when a picture is drawn.
 """
@@ -48,7 +48,7 @@ class Drawing:
 class Panel:
     """One small chart over the rounds: the mean of several curves, and a band from their minimum to maximum.
 
-    curves : (repeats, rounds), or (rounds,).
+    curves : an array of shape (repeats, rounds) or (rounds,).
     """
 
     title: str
@@ -177,7 +177,7 @@ class EffectPanel:
     """One small chart: the effect of a column on the scores of a model.
 
     x : the numbers, days or categories at which the effect is shown.
-    y : the effect on each score, (points, outputs).
+    y : the effect on each score, an array of shape (points, outputs).
     """
 
     title: str

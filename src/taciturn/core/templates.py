@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def fill(package: str, text: str, **values: str) -> str:
     """The file `text` in the package's folder `texts`, with each {name} replaced by its value.
 
-    A {name} without a value stays, and so does a {name} inside a value.
+    A {name} that has no value is not changed. A {name} inside a value is not replaced.
     """
     found = files(package).joinpath("texts", text).read_text(encoding="utf-8")
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), found)

@@ -16,7 +16,7 @@ from .errors import ParameterError
 LARGEST = 2**24  # the largest size of a file, in bytes
 _DEEP = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 """Matches a dotted key with so many parts that reading the key would take too much time and memory."""
-# Pydantic puts names of types between the keys in the path of a mistake. `_TAG` and `_PLAIN_TAGS` find them.
+# Pydantic puts names of types between the keys in the path of a mistake. These two match such names.
 _TAG = re.compile(r"(function-|literal\[|list\[|tuple\[|dict\[|union\[|constrained-|lax-|json-|is-instance)")
 _PLAIN_TAGS = frozenset({"int", "float", "str", "bool", "none", "list", "tuple", "dict", "any"})
 
@@ -78,8 +78,8 @@ class Complaint(NamedTuple):
 def complaint(error: ValidationError, *, deepest: bool = False, quote: bool = False) -> Complaint:
     """The first mistake, or with `deepest` the mistake with the longest path.
 
-    The message quotes wrong numbers and keywords. With `quote` it also quotes wrong texts: this is for files
-    that contain nothing private.
+    The message quotes wrong numbers and keywords. If `quote` is True, it also quotes wrong texts; use
+    this only for files that contain nothing private.
     """
     problems = error.errors(include_url=False)
     found = max(problems, key=lambda entry: len(entry["loc"])) if deepest else _first(problems)
@@ -97,7 +97,7 @@ def translate(problem: ErrorDetails | Mapping[str, Any]) -> str:
 
 
 def _first(problems: list[ErrorDetails]) -> ErrorDetails:
-    """The first mistake. But if that is a missing key, the first unknown key: it may be a misspelling."""
+    """The first mistake. If it is a missing key, an unknown key comes first: it may be a misspelling."""
     strange = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     return strange[0] if strange and problems[0]["type"] == "missing" else problems[0]
 

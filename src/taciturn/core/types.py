@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
-"""Floats, of any shape."""
+"""An array of floats, of any shape."""
 
 _PIECE = 2**16  # how many entries of lazy rows are computed at a time (half a megabyte)
 
 
 class LazyRows(ABC):
-    """Rows (n, d) that are computed a few at a time, when they are needed, and not stored.
+    """An array of n rows and d columns. Rows are computed when they are needed, and are not stored.
 
     The bits of a row do not depend on which other rows are computed at the same time.
     """

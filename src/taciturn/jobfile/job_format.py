@@ -1,7 +1,7 @@
-"""Job: the content of a job file, which states a task for several sites and its privacy budget.
+"""The class `Job`: the content of a job file. A job is a task for several sites, with a privacy budget.
 
-`taciturn train` and `taciturn site` share the keys in this module; each adds keys of its own. Everything in a
-job is public. The owner of the rows states in another file where the rows are.
+The keys in this module are common to `taciturn train` and `taciturn site`; each adds keys of its own. All
+content of a job is public. The owner of the rows states in another file where the rows are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ FORMAT = 2
 TRAIN, SEVERAL = "train", "several"
 Kind = Literal["train", "describe", "evaluate", "survival", "correlations", "glm", "program", "several"]
 KINDS: tuple[str, ...] = get_args(Kind)
-"""The kinds of jobs. "train" learns a model; the others ask one question, or "several" in `[[questions]]`."""
+"""The kinds of jobs. "train" learns a model. "several" asks all questions in `[[questions]]`; each other kind
+asks one question."""
 OLDER: dict[Any, dict[str, Any]] = {"taciturn-training/1": {}, "taciturn-job/1": {"intercept": False}}
 """Older formats that are still read, each with its own defaults for keys that a file leaves out."""
 
@@ -54,8 +55,8 @@ class Label(Facts):
     """The column to learn.
 
     classes : the public list of the classes. If a label is not in the list, its row becomes zeros.
-    positive : instead of `classes`: the label of the positive class; all other labels are the negative class.
-    scale : for a regression: the size of a typical value, which is a public number.
+    positive : instead of `classes`, the label of the positive class. All others are the negative class.
+    scale : only for a regression: the size of a typical value of the label. It must be a public number.
     """
 
     column: Text
@@ -78,11 +79,11 @@ class Label(Facts):
 
 
 class MapFacts(Facts):
-    """`[encoding]`: represent the numeric columns by curves and surfaces; see `taciturn.data.FeatureMap`.
+    """The table `[encoding]`: curves and surfaces of the numeric columns; see `taciturn.data.FeatureMap`.
 
     curves : the number of knots of each numeric column's curve.
-    surfaces : the number of random cosines, which represent interactions. For both keys, "auto" computes the
-        number from the number of records or persons, and from the job's epsilon and delta.
+    surfaces : the number of random cosines, which represent interactions of columns. For both keys, "auto"
+        computes this number from the number of records or persons, and from the job's epsilon and delta.
     seed : the public seed of the cosines.
     """
 
@@ -97,23 +98,25 @@ class Job(Facts):
     kind : "train" learns a model. "several" asks a list of `[[questions]]`, which share one budget; each
         question has its own `kind`. Every other kind asks one question. The keys of this question are in a
         table with the name of the kind, such as `[describe]`.
-    epsilon, delta : the largest cost of the whole run for any single record, or person.
+    epsilon, delta : the largest privacy cost of the whole run for any one record or person (see `unit`).
     large_delta : allows a delta above 1 / (number of records or persons).
     colluding : how many of the other sites may work together with an attacker; by default all of them.
     unit : what the guarantee protects: one "record", or one "person".
     person : for unit = "person": the column with the person's id. All rows of a person must be at one site.
-    method : "penalty": each site protects its rows by its own noise. "masked": the sites send masked sums,
-        and only the totals are visible. Questions, and jobs with `colluding`, are always masked.
+    method : "penalty": each site protects its rows by its own noise. "masked": random masks hide the sums
+        that a site sends, and only the totals over all sites are visible. Jobs that ask questions, and jobs
+        with `colluding`, are always masked.
     whiten : for "penalty" in a network: the first rounds release noisy second moments of the rows, at a cost
-        of mu = `whiten` (Gaussian differential privacy). In the coordinates of the later rounds, the rows
-        vary equally in all directions. Masked jobs choose the cost of their moments themselves.
+        of mu = `whiten` (Gaussian differential privacy). The later rounds use coordinates in which the rows
+        vary equally in all directions. A masked job chooses the cost of these moments itself.
     schema, label : the public facts about the tables, and the column to learn.
     intercept : whether the model has a constant term; the bound on the norm of a row includes this term.
-    missing : what becomes zero if a value is missing: the whole "row", or only the value's "field".
-        "indicator" is "field" with a mark that the value is missing. The default is "row", or "indicator"
-        with `encoding`.
-    encoding : curves and surfaces of the numeric columns. Without it, each column has a linear effect.
-    graph, links : which sites are linked: the name of a family of graphs, or a list of pairs of site names.
+    missing : what becomes zero if a value is missing: with "row" the whole row, with "field" only the numbers
+        from this value. "indicator" is like "field", and adds a number that is 1 if the value is missing. The
+        default is "indicator" if there is an `encoding`, else "row".
+    encoding : curves and surfaces of the numeric columns. Without this key, each column has a linear effect.
+    graph, links : which sites are linked. Give one of them: `graph`, the name of a family of graphs, or
+        `links`, a list of pairs of site names.
     seed : makes the noise reproducible, for trials; all results are then marked `simulated`.
     """
 
@@ -144,12 +147,12 @@ class Job(Facts):
     sites: Annotated[tuple[JobSite, ...], LISTED] = Field(min_length=1, max_length=65535)
 
     elsewhere: ClassVar[Mapping[str, str]] = {}
-    """The keys that jobs of this class must not have, each with the end of its error message."""
+    """The keys that jobs of this class must not have. The value of a key is the end of its error message."""
 
     @model_validator(mode="before")
     @classmethod
     def _read_older(cls, entries: Any) -> Any:
-        """Convert earlier formats, refuse the keys in `elsewhere`, and set keys that follow from others."""
+        """Convert earlier formats, refuse the keys in `elsewhere`, and add keys that follow from others."""
         if not isinstance(entries, Mapping):
             return entries
         found = dict(entries)
@@ -198,14 +201,14 @@ class Job(Facts):
         return self
 
     def _check_training(self) -> None:
-        """Check a job that learns a model: refuse keys of other methods, and keys without a key they need."""
+        """Check a job that learns a model: refuse keys of other methods, and keys that need a missing key."""
         if self.questions:
             raise ValueError("`questions` must be left out of a job of kind 'train'")
         given = [key for key in self.model_fields_set if getattr(self, key) is not None]
         if (wrong := misplaced_key(self.method, given)) is not None:
             raise ValueError(wrong)
         if (self.table is None) != (self.label is None):
-            raise ValueError("`schema` and `label`, the column to learn, must be given together")
+            raise ValueError("`schema` and `label` (the column to learn) must be given together")
         if self.encoding is not None and self.table is None:
             raise ValueError(
                 "`encoding` needs a `schema`: an encoding turns numeric columns of the schema into curves"
@@ -263,11 +266,11 @@ class Job(Facts):
         except GraphError as error:
             alone = sorted(set(number) - {name for link in self.links for name in link})
             which = f"; {alone[0]} has no link" if alone else ""
-            raise ParameterError(f"`links` must connect all sites, and list each pair once{which}") from error
+            raise ParameterError(f"`links` must connect all sites{which}") from error
 
 
 def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a job that asks questions, with its questions as a list; refuses keys of models."""
+    """The keys of a job that asks questions, with the questions as a list. Raises for keys of a model."""
     kind = entries["kind"]
     for key in _OF_MODELS:
         if key in entries:

@@ -1,4 +1,4 @@
-"""Read the tables of a job, and make the encoder of their rows from public facts. No error quotes a row."""
+"""Read the tables of a job, and make the encoder that turns records into rows. No error quotes a row."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TableFile:
         return self.path.fingerprint
 
     def read(self, needed: Sequence[str], numbers: Sequence[str] = ()) -> Columns:
-        """Read the columns `needed`; raises if one is missing. In CSV, columns in `numbers` become floats."""
+        """Read the columns `needed`; all must exist. In a CSV file, the columns `numbers` become floats."""
         from ..data.tables.table_files import check_columns, read_table
 
         if isinstance(self.path, Path):
@@ -113,9 +113,9 @@ def check_samples(job: Job, site: JobSite, found: int, path: Path | TableQuery) 
 
 
 def read_labels(label: Label, values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """(targets, known): for each row, a number or the index of a class; and whether its label is known.
+    """(targets, known): the target of each row (a number, or the index of a class), and whether it is known.
 
-    The target of a row is 0 if its label is not known.
+    If the label of a row cannot be used (for example, it is missing), `known` is False and the target is 0.
     """
     from ..data.tables.column_parsing import OTHER, parse_column
 
@@ -173,7 +173,7 @@ def chosen_map(job: Job, units: int | None) -> tuple[int, int]:
         what = "epsilon" if job.epsilon is None else "samples"
         raise ParameterError(
             "`encoding.curves` and `encoding.surfaces` must be numbers, such as 9 and 0, in a job without "
-            f'`{what}`: "auto" depends on it.'
+            f'`{what}`: "auto" is computed from `{what}`.'
         )
     auto = schema_map(job.schema_, known, job.epsilon, job.delta)
     return tuple(b if a == "auto" else a for a, b in zip(given, auto, strict=True))  # type: ignore[return-value]
@@ -189,7 +189,7 @@ def encoding_facts(encoder: BoundedEncoder) -> dict[str, Any]:
 def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArray[Any]]:
     """Read the arrays `names` of an .npz file, as floats.
 
-    kinds : read the arrays without conversion; each must be one-dimensional and of one of these NumPy kinds.
+    kinds : if given, the arrays are not converted. Each must have one dimension and one of these NumPy kinds.
 
     Arrays of objects are refused, because reading them would unpickle data.
     """
@@ -211,4 +211,4 @@ def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArr
         raise DataError(f"{path}: cannot be read ({error.strerror or 'not an .npz file'}).") from error
     except DAMAGED_NPZ as error:
         what = "numbers" if kinds is None else "whole numbers or texts, one per row"
-        raise DataError(f"{path}: must be an .npz with arrays of {what}: {', '.join(names)}.") from error
+        raise DataError(f"{path}: must be an .npz file with arrays of {what}: {', '.join(names)}.") from error

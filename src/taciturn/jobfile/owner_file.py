@@ -1,4 +1,4 @@
-"""owner.toml: where the rows of a job are, the format of their files, and the privacy budget of the rows.
+"""The file owner.toml: it states where the rows of a job are, the format of their files, and their budget.
 
 The owner of the rows writes this file, and puts it in the folder of the job. It is for jobs that run on one
 machine, with `taciturn train` or `taciturn ask`. In a network, each site has a site.toml instead.
@@ -37,7 +37,7 @@ class CsvFacts(Facts):
         return self
 
     def form(self) -> CsvForm:
-        """These settings in the form that the reader of tables takes."""
+        """The same settings as a `CsvForm`, which the functions that read tables use."""
         from ..data.tables.table_files import CsvForm
 
         return CsvForm(self.separator, self.decimal, self.encoding)
@@ -53,14 +53,14 @@ class DatabaseFacts(Facts):
     query: Text = Field(repr=False)
 
     def source(self, folder: Path) -> TableQuery:
-        """The query in the form that the reader of tables takes."""
+        """The same query as a `TableQuery`, which reads the table."""
         from ..data.tables.sql_tables import TableQuery
 
         return TableQuery(self.url, self.query, folder)
 
 
 class SharedBudget(Facts):
-    """`[budget]`: the file of a budget that several runs share. A new file needs `epsilon`."""
+    """`[budget]`: the file of a budget that several runs share. `epsilon` is needed to create the file."""
 
     ledger: Text
     epsilon: float | None = Field(default=None, gt=0)
@@ -89,7 +89,7 @@ class RowsEntry(Facts):
 
 
 def check_source(data: object, csv: CsvFacts | None, database: DatabaseFacts | None) -> None:
-    """Check that the rows are in one place, and that `csv` is given for files only."""
+    """Check that either a file or a database is given, and that `csv` is given for a file only."""
     if (data is None) == (database is None):
         raise ValueError("give either `data` (a file) or `database`")
     if csv is not None and database is not None:
@@ -103,7 +103,7 @@ def _as_table(entry: Any) -> Any:
 class OwnerFile(Facts):
     """The keys of owner.toml.
 
-    rows : one key for each site, with the path of the site's file, or a table such as
+    rows : one key for each site. Its value is the path of the site's file, or a table such as
         `{ data = "south.csv", csv = { separator = ";" } }` or
         `{ database = { url = "...", query = "SELECT ..." } }`.
     csv : the format of the CSV files of all sites whose entry in `rows` has no `csv`.

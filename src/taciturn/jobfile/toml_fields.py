@@ -1,4 +1,4 @@
-"""Read and write schedules, losses and noises as TOML values, for every kind of file that has them."""
+"""Read and write schedules, losses and noises as TOML values, for every kind of file that contains them."""
 
 from __future__ import annotations
 
@@ -34,33 +34,35 @@ def _with_key(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def read_loss(entry: Any) -> Loss:
-    """Read a loss: "logistic", or {kind = "smooth-hinge", h = 0.5}."""
+    """Read a loss: its name, such as "logistic", or a table such as {kind = "smooth-hinge", h = 0.5}."""
     fields = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
     kind = SHIPPED[checks.choice("kind", fields.pop("kind", None), tuple(SHIPPED))]
     known = signature(kind).parameters
     if wrong := sorted(set(fields) - set(known)):
         keys = ", ".join(["kind", *known])
-        raise ParameterError(f"the loss {kind.name} does not take these keys: {wrong}; it takes {keys}.")
+        raise ParameterError(f"the loss {kind.name} does not accept these keys: {wrong}; it accepts {keys}.")
     return kind(**fields)
 
 
 def read_noise(entry: Any) -> NormNoise | GaussianNoise:
     """Read {kind = "norm", rate = 3.0} or {kind = "gaussian", std = 1.0}; `rate` and `std` are schedules."""
     if not isinstance(entry, Mapping):
-        raise ParameterError('a noise must be a table: { kind = "norm", rate = 3.0 }.')
+        raise ParameterError('a noise must be a table, such as { kind = "norm", rate = 3.0 }.')
     noise = NOISES[checks.choice("kind", entry.get("kind"), tuple(NOISES))]
     if set(entry) != {"kind", noise.parameter}:
-        raise ParameterError(f"{noise.kind} noise takes `kind` and `{noise.parameter}`; got {sorted(entry)}.")
+        raise ParameterError(
+            f"{noise.kind} noise must have the keys `kind` and `{noise.parameter}`; got {sorted(entry)}."
+        )
     return noise(schedules.from_dict(entry[noise.parameter]))
 
 
 def write_loss(loss: Any) -> dict[str, Any]:
-    """The loss as a table. `read_loss` can read it, unless it is the squared loss, which has other keys."""
+    """The loss as a table. `read_loss` can read the tables of all losses except the squared loss."""
     return {"kind": str(loss.name), **vars(loss)}
 
 
 def write_noise(noise: NormNoise | GaussianNoise) -> dict[str, Any]:
-    """The table that `read_noise` reads as this noise."""
+    """The noise as a table that `read_noise` can read."""
     return {"kind": noise.kind, noise.parameter: schedules.to_dict(getattr(noise, noise.parameter))}
 
 
@@ -72,7 +74,7 @@ def read_schedules(entry: Any) -> Any:
 
 
 def write_schedules(entry: Any) -> Any:
-    """The entry that `read_schedules` reads as these schedules."""
+    """The schedules in a form that `read_schedules` can read."""
     return [schedules.to_dict(one) for one in entry] if isinstance(entry, list) else schedules.to_dict(entry)
 
 

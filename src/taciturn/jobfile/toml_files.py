@@ -27,7 +27,7 @@ Made = TypeVar("Made")
 
 
 def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Make `read` raise `WrongFiles` instead of a general error: only a corrected file helps, not a retry."""
+    """Make `read` raise `WrongFiles` instead of a general error, because only a corrected file helps."""
 
     @wraps(read)
     def reading(*args: Given.args, **options: Given.kwargs) -> Made:
@@ -71,8 +71,8 @@ def check_entries(path: Path, model: type[Model], entries: dict[str, Any], text:
 def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) -> tuple[str | int, ...]:
     """The rest of the path of a wrong key, of which pydantic reports only the start `path`.
 
-    The message begins with this rest in backquotes; if not, the result is (). A message about the schema
-    begins with the name of a field instead, and the result ends with the index of this field.
+    The message begins with this rest in backquotes; if it does not, the result is (). But a message about the
+    schema begins with the name of a field; the result then ends with the index of this field.
     """
     if not message.startswith("`"):
         return ()
@@ -146,7 +146,7 @@ _MARK = re.compile(  # matches a string, a comment, a bracket or the end of a li
 
 
 def _starts(text: str) -> list[tuple[int, str]]:
-    """(n, brackets) for the end of each line: the first n characters, then `brackets`, are valid TOML.
+    """(n, brackets) for the end of each line: the first n characters followed by `brackets` are valid TOML.
 
     The brackets close the lists that are still open. Lines inside a multi-line string are left out.
     """

@@ -1,4 +1,4 @@
-"""HTML reports of `taciturn train` and `taciturn ask`, and of one site. Each begins with a privacy claim."""
+"""The HTML reports of `taciturn train`, of `taciturn ask`, and of one site after its run in a network."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def asked_report(
 
 
 def _linked(answers: Sequence[Path]) -> dict[str, list[str]]:
-    """The files that the report links to, keyed by what they contain; empty without answers."""
+    """The files that the report links to, keyed by what they contain; empty if there are no answers."""
     if not answers:
         return {}
     names: dict[str, list[str]] = {}
@@ -123,7 +123,7 @@ def _listed(questions: Sequence[Question]) -> str:
 
 
 def _effects(model: LoadedModel) -> dict[str, Any]:
-    """The fields of a report that show a model's curves; empty for a model with other parts than curves."""
+    """The fields of a report that show a model's curves; empty if the model has parts that are not curves."""
     if not model.has_curves:
         return {}
     curves = [model.curve(name) for name in model[0].column_names]

@@ -1,6 +1,6 @@
 """Write a site's own model: the joint model of all sites, adapted to the rows of this site without noise.
 
-Such a model must not be shared. So it is stored next to the rows, or in the state folder of the site. It is
+This model must not be shared. So it is stored next to the rows, or in the state folder of the site. It is
 never stored in the folder of a run, because the files of that folder may be published.
 """
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from .train_job import TrainedJob
 
 OWN = "own-model.json"
-NOT_TO_BE_SHARED = "not to be shared: made from this site's rows without noise, and no certificate covers it"
+NOT_TO_BE_SHARED = (
+    "do not share this model: it was adapted to the site's rows without noise, and no certificate covers it"
+)
 
 
 def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
@@ -51,6 +53,8 @@ def _personalise(job: Job, file: TableFile, model: Path, path: Path) -> Path:
     elif isinstance(file.path, Path):
         own = joint.personalise(*read_arrays(file.path, "X", "y"))
     else:
-        raise SiteError(f"`--personalise` needs a `label` in the job {job.name} if rows are in a database.")
+        raise SiteError(
+            f"`--personalise` needs the key `label` in the job {job.name}: the rows are in a database."
+        )
     save_model(own, path)
     return path

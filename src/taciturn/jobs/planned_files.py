@@ -1,6 +1,6 @@
-"""Write a plan as job files: one job for `taciturn train`, and one job with a file per site for a network.
+"""Write a plan as files: a job for `taciturn train`, and a job for a network with one file for each site.
 
-The files are valid. The user replaces facts that a plan does not have, such as the paths of the rows.
+The files are valid, with placeholders for what a plan does not know, such as the paths of the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEAD = "# Made by `taciturn plan`: names, paths, labels and columns are placeho
 
 
 def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path]:
-    """Write train.toml, owner.toml, job.toml and a file for each site. Raises if one of them exists."""
+    """Write train.toml, owner.toml, job.toml and a file for each site. None of these files may exist."""
     names = _names(found)
     texts = {TRAINING: training_entries(found, schema), NETWORK: network_entries(found)}
     texts |= {OWNER: {"rows": {name: f"{name}.csv" for name in names}}}
@@ -32,7 +32,7 @@ def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path
     there = [name for name in texts if (folder / name).exists()]
     if there:
         raise ParameterError(
-            f"`--toml` must be a folder without earlier files of a plan; {folder} already has {there[0]}."
+            f"`--toml` must be a folder without files of an earlier plan; {folder} already has {there[0]}."
         )
     return [write_whole(folder / name, _HEAD + write_toml(entries)) for name, entries in texts.items()]
 
@@ -53,7 +53,7 @@ def network_entries(found: Plan) -> dict[str, Any]:
     facts = _shared(found) | {"dimension": found.certificate.run.dimension, **found.for_job}
     d, planned = found.certificate.run.dimension, found.certificate.sites
     samples, degrees = zip(*((site.samples, site.degree) for site in planned), strict=True)
-    if found.tol is not None:  # the method has a solver; state the limits with which the cost was planned
+    if found.tol is not None:  # the method has a solver; the planned cost depends on these limits
         aim = {"loss": found.loss, "C": found.C, "regularization": found.regularization}
         network = Network.without_rows(samples, degrees, total=len(planned), dimension=d, **aim)
         prepared = found.method.prepare(network, found.rounds, RunOptions(real=True, tol=found.tol))
@@ -79,7 +79,7 @@ def site_entries(found: Plan, i: int) -> dict[str, Any]:
 def _shared(found: Plan) -> dict[str, Any]:
     """The keys that train.toml and job.toml have in common."""
     names = _names(found)
-    # files state softmax as the logistic loss with a list of classes
+    # in a job file, softmax is the logistic loss with a list of classes
     loss = {"kind": "logistic"} if isinstance(found.loss, Softmax) else write_loss(found.loss)
     facts: dict[str, Any] = {
         "format": FORMAT,

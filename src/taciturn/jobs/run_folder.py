@@ -61,7 +61,8 @@ class InterruptedRun:
 def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[InterruptedRun]:
     """The interrupted runs in this folder that spent privacy budget, with certificates at `delta`.
 
-    Raises if the folder has other files than such runs leave, or if `again` is False and there are such runs.
+    Raises if the folder has a file that no interrupted run leaves behind. Also raises if `again` is False and
+    one of the runs in the folder spent privacy budget.
     """
     if not folder.exists():
         return []
@@ -71,7 +72,7 @@ def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[Interru
     known = {LEDGER + ".lock", *(path.name + end for path in ledgers for end in ("", ".lock", "-journal"))}
     if any(path.name not in known and path.suffix != PART for path in folder.iterdir()):
         raise ParameterError(
-            f"`--out` must be a new or empty folder; {folder} is not empty. Another run on the "
+            f"`--out` must be a new or empty folder; {folder} is not empty. A further run on the "
             "same rows spends budget again, and needs a new folder."
         )
     found = [InterruptedRun(path, _certificate(path, delta)) for path in ledgers if path.stat().st_size]
@@ -79,7 +80,7 @@ def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[Interru
     if spent and not again:
         raise LedgerError(
             f"{spent[-1].ledger}: the previous run was {spent[-1].words()}, and left no model. "
-            "`--again` keeps its ledger and starts a new run; both costs then add up."
+            "To start a new run, use `--again`: it keeps this ledger, and the costs of both runs add up."
         )
     return spent
 

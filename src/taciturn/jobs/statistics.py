@@ -1,7 +1,8 @@
-"""What a job can do besides training: noisy scores, descriptions and answers, and a check of its tables.
+"""Uses of a job other than training: noisy scores, descriptions and answers, and a check of its tables.
 
-Scores and descriptions use the job's keys delta (1e-5 instead of 0), large_delta, colluding, person and seed.
-The check has no noise, so it is for the owner of the rows only. It spends no budget and writes no file.
+Scores and descriptions use the job's keys delta (1e-5 if it is 0), large_delta, colluding, person and seed.
+The result of the check has no noise, so only the owner of the rows may see it. The check spends no budget and
+writes no file.
 """
 
 from __future__ import annotations
@@ -44,12 +45,13 @@ def evaluate_job(
 ) -> PrivateScore:
     """Score a model on the tables of a job, within the budget of the tables' owner.
 
-    public : True declares that the model was made without these tables. Its certificate is then not checked.
+    public : True declares that the model was made without these tables. The certificate of the model is then
+        not checked.
     """
     job, folder = read_job(Path(path)), Path(path).parent
     if job.label.told is None:
         raise ParameterError(
-            "`label` of the job must have `classes` or `positive`: only classifiers are scored."
+            "`label` of the job must have `classes` or `positive`: only a classifier can be scored."
         )
     loaded = load_model(Path(model))
     tables = read_tables(job, job.files(folder), [*loaded[0].schema.names, job.label.column])

@@ -63,7 +63,7 @@ class TrainedJob:
 
 @dataclass(frozen=True)
 class ReadyJob:
-    """A job after all checks of its files; `train` runs it. Nothing is spent yet."""
+    """A job whose files have passed all checks; `train` runs it. Nothing is spent yet."""
 
     job: TrainingJob
     rows: TrainingRows
@@ -72,7 +72,7 @@ class ReadyJob:
     budget: Budget | None = None
 
     def train(self, *, verbose: bool = False) -> TrainedJob:
-        """Train and write the files. A run without a seed also has a ledger, which a crash does not lose."""
+        """Train and write the files. Without a seed, each cost is first written to a ledger on disk."""
         with self.budget or nullcontext():
             fitted = self._spend(verbose=verbose)
         return TrainedJob(self.job, fitted, self.folder, self.budget)
@@ -131,8 +131,10 @@ def prepare_job(
 
 
 def _describe_leftovers(folder: Path) -> str:
-    """The end of an error message about an interrupted run: where the cost is recorded, if there is one."""
-    return f"its cost is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
+    """The end of an error message about an interrupted run: where its cost is recorded, if it has a cost."""
+    return (
+        f"the cost of the run is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
+    )
 
 
 def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: Model) -> dict[str, bytes]:
@@ -167,7 +169,7 @@ class TrainingRows:
 
 
 def gather(job: TrainingJob, folder: Path) -> TrainingRows:
-    """Read and encode all tables. The encoder depends only on how many records or persons they have."""
+    """Read and encode all tables. The encoder depends only on the number of records or persons."""
     tables = read_tables(job, job.files(folder), [*job.schema_.names, job.label.column])
     encoder = make_encoder(job, units=tables.units)
     X = held_if_few(encoder.lazy_rows(tables.columns))
@@ -175,7 +177,7 @@ def gather(job: TrainingJob, folder: Path) -> TrainingRows:
 
 
 def targets(label: Label, tables: JobTables) -> NDArray[Any]:
-    """The target of each row: a number or a class. The estimators use a row without a label as zeros."""
+    """The target of each row: a number or a class. The estimators replace a row without a label by zeros."""
     y, known = read_labels(label, tables.columns[label.column])
     if label.told is None:
         return np.where(known, y, np.nan)

@@ -21,7 +21,7 @@ _NETWORK = "is read by `taciturn site` only; leave it out"
 
 
 class TrainingSite(JobSite, RowsEntry):
-    """One site, with its file of rows (relative to the folder of the job) or its database."""
+    """One site, with the path of its file (relative to the folder of the job) or with its database."""
 
 
 class OwnedJob(Job):
@@ -39,7 +39,9 @@ class OwnedJob(Job):
     @model_validator(mode="after")
     def _check_owned(self) -> Self:
         if self.budget is not None and self.seed is not None:
-            raise ValueError("`seed` must be left out with a `budget`: seeded noise protects no one")
+            raise ValueError(
+                "`seed` must be left out if there is a `budget`: noise from a seed protects no one"
+            )
         return self
 
     def files(self, folder: Path) -> list[TableFile]:
@@ -100,7 +102,7 @@ class TrainingJob(OwnedJob):
 
 
 def read_job(path: Path) -> TrainingJob:
-    """Read a job file and the owner.toml beside it. If one is not valid, a one-line error says why."""
+    """Read a job file and the owner.toml beside it. If a file is invalid, the error says why in one line."""
     return _read(path, TrainingJob)
 
 

@@ -1,9 +1,9 @@
 """Check that the files of a run agree: model, certificate, ledger, trace, and signed statement.
 
-The certificate states the privacy cost of the run, the ledger records each cost, and the trace has every
-vector that a site released; only its last round is checked. The check notices if one of the other files was
-changed. A forger who rewrites all files can make them agree; only the signature of a site's statement
-(`taciturn site verify`), or a hash kept elsewhere, protects against this.
+The certificate states the privacy cost of the run. The ledger records each cost. The trace has every vector
+that a site released; only the vectors of the last round are checked. The check detects if the model, the
+certificate or the ledger was changed. A forger who rewrites all files can make them agree; only the signature
+of a site's statement (`taciturn site verify`), or a hash kept elsewhere, protects against this.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def _check_result(folder: Path, certificate: Certificate) -> list[str]:
         )
     except (ValueError, KeyError, TypeError) as error:
         raise CertificateError(
-            f"{path}: this is not the result of a job that answers questions instead of training a model "
-            "(a job of kind describe, evaluate, ...)."
+            f"{path}: this is not the result of a job that answers questions (a job of kind describe, "
+            "evaluate, ...)."
         ) from error
     except CertificateError as error:
         raise CertificateError(f"{path}: was changed, or belongs to another run: {error}") from error
@@ -162,7 +162,7 @@ def _check_trace(folder: Path, model: Model) -> str:
 
 
 def _check_statement(folder: Path) -> list[str]:
-    """Check the files against the hashes in a site's statement, if there is one, but not its signature."""
+    """If the folder has a site's statement, check the files against its hashes. No signature is checked."""
     path = folder / STATEMENT
     if not path.exists():
         return []

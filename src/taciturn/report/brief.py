@@ -1,8 +1,8 @@
 """The texts at the top of a report: headline, marks, and the brief.
 
 A certificate states the facts of a run and its privacy cost; all texts are computed from certificates. A mark
-is a short label with its meaning, such as "Simulated". The brief answers the questions of a data-protection
-officer, each in one line.
+is a short label, such as "Simulated", with an explanation. The brief answers the questions of a
+data-protection officer, each in one line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOT_COVERED = (
 
 
 def brief(certificate: Certificate, about: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """The brief: each question with its answer.
+    """The questions of the brief, each with its answer.
 
     about : facts that are not in the certificate: `date`, `learnt` (the quantity that was learnt),
         `features` (names of columns) and `verify` (the command that checks the certificate).
@@ -108,8 +108,8 @@ def _listed(words: Sequence[str]) -> str:
 
 
 _SIMULATED = (
-    "Anyone who knows the seed can repeat the noise, so this protects nobody. The figures say what the same "
-    "run would cost with secret noise."
+    "Anyone who knows the seed can repeat the noise, so the noise protects nobody. The figures say what the "
+    "same run would cost with secret noise."
 )
 _IDEALISED = (
     "The figures assume that every site finds the exact minimiser; the solver's error is not covered."
@@ -120,7 +120,7 @@ _REAL = "The noise came from a secret source and cannot be repeated."
 
 
 def headline(certificates: Mapping[str, Certificate]) -> str:
-    """The main points of one run's statement; for several runs, their epsilons or, above four, the range."""
+    """The main points of one run's statement; for several runs, their epsilons (for over four, the range)."""
     if len(certificates) == 1:
         return "\n\n".join(three_points(next(iter(certificates.values()))))
     delta = next(iter(certificates.values())).delta

@@ -2,7 +2,8 @@
 
 That publication explains how to evaluate a claim of differential privacy. Its questions are first about the
 parameters, then about the algorithm, then about the deployment. The answers come from the certificate of the
-model, which states the privacy cost. The publisher of the model must add the answers that it does not have.
+model, which states the privacy cost. The publisher of the model must add the answers that are not in
+the certificate.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def answers(certificate: Certificate) -> dict[str, str]:
         "How is floating-point arithmetic handled?": _floats(certificate),
         "Side channels?": "Timing, message sizes and the number of solver steps are not covered.",
         "Utility and bias?": "Neither was measured on the records: such a score would be another "
-        f"release. Small groups lose most to noise. {YOURS.capitalize()}",
+        f"release. Noise has the largest effect on small groups. {YOURS.capitalize()}",
         "Data collection, security and access?": f"The certificate does not cover these: {YOURS}",
         "What is not covered?": "; ".join(NOT_COVERED).capitalize() + ".",
     }

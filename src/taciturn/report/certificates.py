@@ -64,7 +64,8 @@ def from_certificates(
     """
     if len(deltas := {certificate.delta for certificate in certificates.values()}) != 1:
         raise ParameterError(
-            f"`certificates` must be at least one, all with the same `delta`; got deltas {sorted(deltas)}."
+            f"`certificates` must have at least one entry, all with the same `delta`; got the deltas "
+            f"{sorted(deltas)}."
         )
     first = next(iter(certificates.values()))
     alone = len(certificates) == 1
@@ -96,22 +97,22 @@ def _accountings(certificates: Mapping[str, Certificate], delta: float) -> list[
     words = {
         "renyi": (
             f"ε at δ = {power(delta)}",
-            "All rounds together: computed exactly if all noise is Gaussian, otherwise the smaller of pure "
-            "ε and a bound by Rényi divergence."
+            "The cost of all rounds together. It is exact if all noise is Gaussian. Otherwise, it is the "
+            "smaller of pure ε and a bound from Rényi divergences."
             f" Except for a chance of {format_odds(delta)}, the probability of anything visible "
             "changes by at most the factor exp(ε).",
         ),
         "pure": (
             "Pure ε",
-            "ε without any exception (δ = 0): the tight bounds of all rounds, added up.",
+            "ε without any exception (δ = 0): the sum of the tight bounds of all rounds.",
         ),
         "paper": (
             "Paper's P(t)",
-            "The bounds of Theorem 3 of Zhang, Khalili and Liu (ICML 2018), added up over the rounds. The "
+            "The sum over the rounds of the bounds in Theorem 3 of Zhang, Khalili and Liu (ICML 2018). The "
             "theorem has stronger conditions than the other two bounds.",
         ),
     }
-    failing = [  # these runs have a finite bound of the paper, although its theorem does not apply to them
+    failing = [  # the paper's bound is finite for these runs, although its theorem does not apply to them
         name
         for name, certificate in certificates.items()
         if math.isfinite(certificate.paper_epsilon)
@@ -126,7 +127,7 @@ def _accountings(certificates: Mapping[str, Certificate], delta: float) -> list[
             notes.append("Line: the site that spent most. Shaded area: all other sites.")
         if key == "paper" and failing:
             notes.append(
-                f"The condition of Theorem 3 fails for {', '.join(failing)}: there, P(t) guarantees nothing."
+                f"The condition of Theorem 3 fails for {', '.join(failing)}: P(t) is no guarantee for them."
             )
         chart = Chart(key, "By round, the worst site", short, curves, "bound", note=" ".join(notes))
         sites = [_site_costs(name, certificates[name], cost) for name, cost in bounded.items()]

@@ -80,7 +80,7 @@ class SiteCosts:
 class Accounting:
     """The privacy cost, computed in one way: the largest cost by round, and the total of every site.
 
-    short : the short name of this way, for a column and a button.
+    short : the short name of this way to compute the cost, for a column and a button.
     meaning : the explanation of the number, in a sentence or two.
     chart : one curve for each run with a finite cost, with the range from the smallest to the largest cost of
         a site.

@@ -29,7 +29,7 @@ def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = N
     told, run, who = dict(about or {}), certificate.run, took_part(certificate)
     pure, counting = certificate.accountant == "pure", run.loss.counting
     epsilon = {"epsilon": format_cost(certificate.epsilon)} if math.isfinite(certificate.epsilon) else {}
-    whole, _, power = repr(certificate.delta).partition("e")  # YAML knows 1.0e-05, not 1e-05
+    whole, _, power = repr(certificate.delta).partition("e")  # YAML reads 1e-05 as text
     delta = {} if pure else {"delta": f"{float(whole)}e{power}" if power else whole}
     learnt = f" of {told['learnt']}" if told.get("learnt") else ""
     names = [{"data_curator_name": facts.name, "data_curator_type": ""} for facts in certificate.sites]

@@ -1,4 +1,4 @@
-"""A report of simulated runs: by round, the loss and accuracy with their range, and the privacy cost."""
+"""A report of simulated runs: loss, accuracy (each with its range) and privacy cost, all by round."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def from_runs(
     Parameters
     ----------
     runs : results of `simulate`, keyed by the names of their curves.
-    delta : the delta of the stated (epsilon, delta).
+    delta : the delta at which the privacy cost is computed.
     graph : the network to draw; by default the network that the first run recorded.
     provenance : facts about the origin of the numbers, such as the checksum of the data.
     """
@@ -53,7 +53,7 @@ def _charts(runs: Mapping[str, Run]) -> list[Chart]:
     """The charts of all quantities that the runs recorded."""
     repeats = max(run.consensus_gap.shape[0] for run in runs.values())
     note = f"The line is the mean of {repeats} repeats, the shaded area their range." if repeats > 1 else ""
-    apart = {name: run for name, run in runs.items() if run.consensus_gap.any()}  # masked runs have no gap
+    apart = {name: run for name, run in runs.items() if run.consensus_gap.any()}  # masked runs have gap 0
     gaps = [run.consensus_gap for run in apart.values()]
     low, high = min((gap.min() for gap in gaps), default=0.0), max((gap.max() for gap in gaps), default=0.0)
     wide = bool(0 < 10 * low < high)  # a linear axis would hide the small values

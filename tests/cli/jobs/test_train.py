@@ -191,7 +191,8 @@ def test_a_stopped_run_says_where_its_cost_is_written(folder, tmp_path, capsys, 
     out = tmp_path / "out"
     assert run(["train", str(folder / "job.toml"), "--out", str(out)]) == 130
     said = capsys.readouterr()
-    assert said.err == f"taciturn: stopped; its cost is in {out / 'ledger.sqlite'}.\n" and said.out == ""
+    end = f"the cost of the run is in {out / 'ledger.sqlite'}.\n"
+    assert said.err == f"taciturn: stopped; {end}" and said.out == ""
     monkeypatch.setattr(train, "set_aside", stop)
     monkeypatch.setattr(train, "interrupted_runs", lambda *_, **__: [])
     assert run(["train", str(folder / "job.toml"), "--out", str(tmp_path / "other")]) == 130
@@ -215,7 +216,8 @@ def test_full_disk_leaves_no_partial_results(folder, tmp_path, capsys, monkeypat
     out = tmp_path / "out"
     assert run(["train", str(folder / "job.toml"), "--out", str(out)]) == 1
     said = capsys.readouterr().err
-    assert said == f"taciturn: {out}: No space left on device; its cost is in {out / 'ledger.sqlite'}.\n"
+    end = f"the cost of the run is in {out / 'ledger.sqlite'}.\n"
+    assert said == f"taciturn: {out}: No space left on device; {end}"
     assert {path.name for path in out.iterdir()} <= {"ledger.sqlite", "ledger.sqlite.lock"}
 
 

@@ -23,7 +23,7 @@ def test_the_table_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     shown = " ".join(capsys.readouterr().out.split())
     assert (
         "How well an observer reconstructs one record" in shown
-        and "a random guess has an absolute cosine" in shown
+        and "a random guess of the record has an absolute cosine" in shown
     )
 
 

@@ -22,7 +22,7 @@ def printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     path = network(tmp_path)[0]
     assert run(["site", "unit", str(path)]) == 0
     captured = capsys.readouterr()
-    assert f"create {path.parent / 'state'} for taciturn first" in captured.err
+    assert f"first create the folder {path.parent / 'state'} for taciturn" in captured.err
     return captured.out
 
 

@@ -32,7 +32,11 @@ def evaluate(
     ] = 20,
     public: Annotated[
         bool,
-        typer.Option("--public", help="Declare that the model was made without these private rows."),
+        typer.Option(
+            "--public",
+            help="Declare that the model was made without these rows. The model's certificate is then not "
+            "checked.",
+        ),
     ] = False,
     certificate: _Kept = None,
     as_json: AsJson = False,
@@ -40,8 +44,8 @@ def evaluate(
     """Score a classifier on private tables, with noise.
 
     The score consists of accuracy, confusion matrix, AUC and calibration. Its privacy cost adds to the cost
-    of training. The command uses these keys of the job file: delta, large_delta, colluding, person and
-    seed. If delta is 0, it uses 1e-5. It charges the budget in owner.toml if there is one.
+    of training. The command uses these keys of the job file: delta (or 1e-5 if delta is 0), large_delta,
+    colluding, person and seed. It charges the budget in owner.toml if there is one.
     """
     from ...jobs.statistics import evaluate_job
 

@@ -25,9 +25,11 @@ def attack(
         float | None,
         typer.Option(help="Add noise with density exp(-rate * norm); by default there is no noise."),
     ] = None,
-    penalty: Annotated[float, typer.Option(help="The penalty of ADMM in round 1, and the dual step.")] = 0.5,
+    penalty: Annotated[
+        float, typer.Option(help="The penalty of ADMM in round 1, which is also the dual step.")
+    ] = 0.5,
     penalty_ratio: Annotated[
-        float, typer.Option(help="The penalty grows by this factor in each round.")
+        float, typer.Option(help="The factor by which the penalty grows in each round.")
     ] = 1.04,
     C: Annotated[
         float | None, typer.Option("--C", help="The weight of the loss; samples/5 by default.")
@@ -38,10 +40,10 @@ def attack(
     """Measure how well an attacker reconstructs one record of a site.
 
     The attacker knows all other records of the site, and sees every vector that the sites send. To
-    reconstruct the record, it also needs the secret penalty of each round. The command compares four
-    attackers: "known" knows the penalties, "constant" takes the dual step for the penalty of every round,
-    "estimated" estimates each penalty, and "geometric" smooths these estimates. The rows are synthetic. The
-    attack is from Zhang, Khalili and Liu (2018).
+    reconstruct the record, the attacker also needs the penalty of each round, which is secret. The command
+    compares four attackers. "known" knows the penalties. "constant" assumes that the penalty equals the dual
+    step in every round. "estimated" estimates the penalty of each round. "geometric" fits a geometric
+    sequence to these estimates. The rows are synthetic. The attack is from Zhang, Khalili and Liu (2018).
     """
     from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
     from ...auditing.attack import run_attack
@@ -75,8 +77,8 @@ def _show(result: AttackResult) -> None:
     )
     show_table("How well an observer reconstructs one record", rows, columns, left=("observer",))
     say(
-        f"For comparison, without an attack: a random guess has an absolute cosine of {result.chance:.3f} on "
-        f"average, and the mean of the known records has a cosine of {result.prior:.3f}. "
+        f"For comparison, without an attack: a random guess of the record has an absolute cosine of "
+        f"{result.chance:.3f} on average; the mean of the known records has a cosine of {result.prior:.3f}. "
         f"{result.prior_label:.0%} of the attacked records have the label that is more common at the site."
     )
 
@@ -98,7 +100,8 @@ def audit(
         ),
     ] = 1 - 1e-6,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="A seed makes the audit reproducible. By default there is none.")
+        int | None,
+        typer.Option(min=0, help="A seed, which makes the audit reproducible; by default, no seed."),
     ] = None,
     as_json: AsJson = False,
     table: Annotated[bool, typer.Option("--table", help="Print the result as a Markdown table.")] = False,
@@ -106,8 +109,9 @@ def audit(
     """Measure lower bounds on epsilon in many worst-case runs.
 
     For several methods, the command runs the code of a real site on two data sets that differ in one record.
-    The easier the two are to distinguish by their outputs, the larger is the lower bound on epsilon. The
-    exit code is 1 if a measured lower bound is above the certified upper bound, or if another check fails.
+    The easier it is to distinguish the two data sets by the outputs, the larger the lower bound on epsilon.
+    The exit code is 1 if a measured lower bound is above the certified upper bound, or if another check
+    fails.
     """
     from ...auditing.audit import audit as run_audit
 

@@ -30,17 +30,21 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="The folder for pictures, tables and reports.")],
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Use fewer rows, rounds and repeats: all figures take about a minute."),
+        typer.Option(
+            "--quick", help="Use fewer rows, rounds and repeats; all figures together take about a minute."
+        ),
     ] = False,
     engine: Annotated[
         str, typer.Option(help="Where the sites run: local (this process), ray (a Ray cluster), or auto.")
     ] = "local",
     seed: Annotated[int | None, typer.Option(help="A seed that replaces the seed of each figure.")] = None,
-    docs: Annotated[Path | None, typer.Option(help="Also write paper.md and img/ to this folder.")] = None,
+    docs: Annotated[
+        Path | None, typer.Option(help="Also write paper.md and its pictures (img/) to this folder.")
+    ] = None,
 ) -> None:
-    """Reproduce figures of the paper.
+    """Reproduce figures of the paper by Zhang, Khalili and Liu.
 
-    The paper is by Zhang, Khalili and Liu (ICML 2018). Curves that are already in the --out folder are not
+    The paper was published at ICML 2018. Curves that are already in the --out folder are not
     computed again.
     """
     from ...paper.reproduce import reproduce as run
@@ -136,7 +140,7 @@ def sweep(
         str | None, typer.Option(help="The address host:port of a running Ray cluster.")
     ] = None,
 ) -> None:
-    """Train with every combination of some settings.
+    """Train with every combination of the settings in a file.
 
     The command shows the combinations with the best trade-off between loss and epsilon. Results that are
     already in the --out folder are not computed again.

@@ -21,12 +21,13 @@ JobFile = Annotated[Path, typer.Argument(help="The public job file that all part
 @site.command("kit")
 def kit(
     job: JobFile,
-    folder: Annotated[Path, typer.Argument(help="The folder in which to write a folder for each party.")],
+    folder: Annotated[Path, typer.Argument(help="The folder in which the command creates these folders.")],
 ) -> None:
-    """Write one folder for each party of a job, with the files that the party needs to begin.
+    """Write a folder of files for each party of a job.
 
-    The parties are the sites and, if the job has one, the relay. Each folder has job.toml, and STEPS.txt with
-    the steps to take. A site's folder also has site.toml. The folders contain no keys.
+    The parties are the sites and, if the job has one, the relay. Each folder has the files that its party
+    needs to begin: job.toml, and STEPS.txt with the steps to take. A site's folder also has site.toml. The
+    folders contain no keys.
     """
     from ...sites.files.job import load_job
     from ...sites.files.kit import write_kit
@@ -43,7 +44,8 @@ def keys(
         list[str] | None,
         typer.Option(
             metavar="HOST",
-            help="A host name or address of this machine; by default the one in the job. May be repeated.",
+            help="A host name or address of this machine; by default the one in the job. May be given "
+            "more than once.",
         ),
     ] = None,
     throw_away: Annotated[
@@ -67,7 +69,7 @@ def keys(
     """Make this site's private key and a signing request.
 
     Send the request to the network's authority: the person who signs the keys of all sites. With
-    --self-signed or --throw-away, the command makes a certificate, and no request.
+    --self-signed or --throw-away, the command makes a certificate instead of a request.
     """
     from ...sites.files.keys import (
         check_hosts,
@@ -102,7 +104,7 @@ def keys(
     if self_sign:
         write_new(certificate, self_signed(key, loaded.name, hosts))
         typer.echo(f"wrote {certificate}: send it to all other sites. Each site puts the certificates of")
-        typer.echo(f"  all sites, also its own, into one file: {loaded.path(paths.authority).name}")
+        typer.echo(f"  all sites, including its own, into one file: {loaded.path(paths.authority).name}")
         typer.echo("compare the key's fingerprint by telephone; write it below the site's name in job.toml:")
         typer.echo(f'  key = "{short_fingerprint(key.public_key())}"')
         return
@@ -129,7 +131,8 @@ def relay_keys(
         list[str] | None,
         typer.Option(
             metavar="HOST",
-            help="A host name or address of the relay; by default the one in the job. May be repeated.",
+            help="A host name or address of the relay; by default the one in the job. May be given more than "
+            "once.",
         ),
     ] = None,
 ) -> None:
@@ -168,8 +171,8 @@ def sign(
 ) -> None:
     """Sign the key of a site, as the network's authority.
 
-    The command shows the signing request. Before you sign, let the sender read the fingerprint of the key to
-    you by telephone, and compare.
+    The command shows the fingerprint of the key in the signing request. Before you sign, ask the sender to
+    read the fingerprint to you by telephone, and compare the two.
     """
     from ...sites.files.keys import pem, read_request, write_new
 
@@ -198,17 +201,22 @@ def verify(
         ),
     ],
     statement: Annotated[
-        Path | None, typer.Argument(help="A site's statement.json, or stopped.json if a run has no model.")
+        Path | None,
+        typer.Argument(
+            help="A site's statement.json; or its stopped.json, if the run ended without a result."
+        ),
     ] = None,
     proof: Annotated[
         Path | None,
-        typer.Option(help="A proof-*.json: two signed messages of one site that contradict each other."),
+        typer.Option(
+            help="A file proof-*.json: it has two signed messages of one site that contradict each other."
+        ),
     ] = None,
 ) -> None:
     """Verify a file that a site signed.
 
-    The file is a statement or a proof. A statement says what a run cost and names its result files. A proof
-    shows that a site contradicted itself.
+    The file is a statement or a proof. A statement says what a run cost, and lists the files with its
+    results. A proof shows that a site contradicted itself.
     """
     from ...core.formatting import format_cost, format_delta
     from ...privacy.certificate.masked_words import holds_while
@@ -223,9 +231,9 @@ def verify(
         caught = read_proof(proof, trust)
         first, second = caught.frames
         when = f"round {caught.t}" if caught.t else "the end"
-        typer.echo(f"{one_line(caught.owner)} signed two frames of {when} that contradict each other")
+        typer.echo(f"{one_line(caught.owner)} signed two messages of {when} that contradict each other")
         typer.echo(
-            f"  in the job {first.job.hex()[:16]}: {first.digest.hex()[:16]}, {second.digest.hex()[:16]}"
+            f"  job {first.job.hex()[:16]}, messages {first.digest.hex()[:16]} and {second.digest.hex()[:16]}"
         )
         return
     facts = verify_statement(Path(str(statement)), trust)

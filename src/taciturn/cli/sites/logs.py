@@ -1,4 +1,4 @@
-"""The log of a site on standard error, as text or JSON; and how a signal ends a command.
+"""Write the log of a site to standard error, as text or JSON; end a command cleanly after a signal.
 
 If a signal handler raises an exception inside a finaliser, a weak reference's callback or a callback from C,
 Python drops the exception. So a timer calls the handler again until the exception propagates. From then on

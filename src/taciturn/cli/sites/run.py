@@ -23,8 +23,9 @@ site = typer.Typer(
     help="""Run one site of a real network. Sites connect peer to peer, without a server.
 
     To try a network on this machine, run `taciturn site up`. For a real run, the organiser writes the job
-    file and runs `kit`. Then the operator of each site runs `keys`, has the key signed (`sign`), and runs
-    `check`, `approve` and `run`.""",
+    file and runs `kit`. The operator of each site then runs `keys`, and the network's authority (the person
+    who signs the keys of all sites) runs `sign`. After that, the operators run `check`, `approve` and
+    `run`.""",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -124,7 +125,8 @@ def approve(
     loaded = load_site(file)
     account = open_account(loaded)
     if account is None:
-        typer.echo("the job has a seed: a rehearsal needs no approval, only `rehearsal = true` in site.toml")
+        typer.echo("the job has a seed, so it is a rehearsal; a rehearsal needs no approval, but it needs")
+        typer.echo("`rehearsal = true` in site.toml")
         return
     if log:
         for entry in audit_log(account).entries():
@@ -159,15 +161,15 @@ def run(
     watch_token: Annotated[
         Path | None,
         typer.Option(
-            help="A file with a secret token that clients must send. "
-            "`--watch` may then be 0.0.0.0:PORT, which other machines can reach."
+            help="A file with a secret token that clients must send. With a token, `--watch` may be "
+            "0.0.0.0:PORT, which other machines can reach."
         ),
     ] = None,
     newest_state: Annotated[
         bool,
         typer.Option(
             "--newest-state",
-            help="After the state folder was moved or restored: confirm that it is the newest copy.",
+            help="Confirm that the state folder, after it was moved or restored, is the newest copy.",
         ),
     ] = False,
     personalise: Annotated[
@@ -272,9 +274,9 @@ def status(
     from ...sites.watch.status import pages, read_status
 
     if page and as_json:
-        raise typer.BadParameter("--json prints the status, and --page serves it: give one of them.")
+        raise typer.BadParameter("--json prints the status, and --page serves it: give only one of them.")
     if port is not None and not page:
-        raise typer.BadParameter(f"--port {port} is the port of --page: give --page too.")
+        raise typer.BadParameter(f"--port {port} has no effect without --page; give --page too.")
     loaded = load_site(file)
     if not page:
         read = read_status(loaded)
@@ -313,4 +315,4 @@ def unit(
     typer.echo(text, nl=False)
     for place in dict.fromkeys(writes):
         if not place.is_dir():
-            typer.echo(f"create {place} for {user} first: systemd does not create this folder", err=True)
+            typer.echo(f"first create the folder {place} for {user}: systemd does not create it", err=True)

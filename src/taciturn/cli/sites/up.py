@@ -21,7 +21,7 @@ def up(
     local: Annotated[int, typer.Option(help="The number of sites to start on this machine.")] = 5,
     rounds: Annotated[int, typer.Option(help="The number of rounds.")] = 20,
     epsilon: Annotated[
-        float, typer.Option(help="The privacy cost epsilon of the whole run, at delta = 1e-5.")
+        float, typer.Option(help="The privacy budget epsilon of the whole run, at delta = 1e-5.")
     ] = 3.0,
     out: Annotated[
         Path | None, typer.Option(help="A new folder for all files; a temporary folder by default.")
@@ -72,7 +72,7 @@ def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, A
     """The settings of job.toml and site.toml, planned for this number of rounds.
 
     The penalty, a setting that keeps a site's model close to its neighbours' models, grows from round to
-    round. The planner lets the noise fall at the same time, or the last rounds would be mostly noise.
+    round. The planner lets the noise fall at the same time: otherwise, the last rounds would be mostly noise.
     """
     from ...graph import Graph
     from ...planning.plan import plan
@@ -108,7 +108,7 @@ def relay(
 ) -> None:
     """Forward encrypted messages between sites until Ctrl-C.
 
-    A relay is for sites that can make connections but cannot accept any. It cannot read the messages.
+    A relay is for sites that can make connections but cannot accept any. The relay cannot read the messages.
     """
     with until_stopped():
         from ...sites.files.job import load_job

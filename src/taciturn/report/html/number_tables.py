@@ -1,4 +1,4 @@
-"""The tables of a report: the numbers of its charts, its network, and its settings.
+"""The tables of a report, which show the numbers of its charts, its network and its settings.
 
 They are for readers who cannot see the charts, or whose browser runs no scripts.
 """

@@ -75,7 +75,7 @@ def _page() -> Template:
 
 
 def _site_names(data: ReportData, accounting: Accounting) -> list[str]:
-    """The names of the network's sites. If a run has more sites, the names of these are their numbers."""
+    """The names of the network's sites. If a run has more sites, the names of the others are numbers."""
     known = data.network.names if data.network is not None else ()
     most = max((len(costs.totals) for costs in accounting.sites), default=0)
     return [*known, *(f"site {i}" for i in range(len(known), most))]
