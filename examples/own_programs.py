@@ -37,11 +37,10 @@ class KMeans(tt.Program):
         """The nearest centre c of a row x has the largest x.c - |c|^2 / 2 = -|x - c|^2 / 2 + const."""
         C = self.centres(state)
         near = ex.first_largest(ex.affine(ex.columns(), "C", "b"))
-        each = np.kron(np.eye(self.clusters), np.ones((self.width + 1, 1)))  # repeat each flag
-        point = np.vstack(
-            [np.eye(self.width + 1, self.width)] * self.clusters
-        )  # x and a zero for every cluster
-        ones = np.tile(np.eye(self.width + 1)[-1], self.clusters)  # ... and a constant 1
+        # `each` repeats the flag of every cluster; `point` and `ones` map x to one (x, 1) for every cluster
+        each = np.kron(np.eye(self.clusters), np.ones((self.width + 1, 1)))
+        point = np.vstack([np.eye(self.width + 1, self.width)] * self.clusters)
+        ones = np.tile(np.eye(self.width + 1)[-1], self.clusters)
         expression = ex.affine(near, "each") * ex.affine(ex.clip(ex.columns(), 1.0), "point", "ones")
         parameters = {"C": C, "b": -0.5 * (C * C).sum(axis=1), "each": each, "point": point, "ones": ones}
         return tt.Query(expression, parameters)
