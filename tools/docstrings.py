@@ -23,7 +23,7 @@ class Readable(griffe.Extension):
 
 
 def readable(text: str) -> str:
-    """The docstring as Markdown: `name : words` under Parameters as a list, `>>>` as code."""
+    """The docstring as Markdown: entries such as `name : words` become a list, and doctests become code."""
     first, *rest = _HEAD.split(text)
     parts = [_plain(first)]
     for title, body in zip(rest[::2], rest[1::2], strict=True):
@@ -33,13 +33,13 @@ def readable(text: str) -> str:
 
 
 def _plain(body: str) -> str:
-    """Doctests as code, entries of a list as a list, and indented blocks unchanged."""
+    """The text with doctests as code and entries as a list; indented blocks stay as they are."""
     body = "\n\n".join(_listed(part) if _entries(part) else part for part in body.split("\n\n"))
     return re.sub(r"(?:^>>> .*\n?(?:^(?:\.\.\. | *\S).*\n?)*)+", _fenced, body, flags=re.MULTILINE)
 
 
 def _mixed(body: str) -> str:
-    """A list of entries, and doctests below it as code."""
+    """The text of a section: its entries as a list, and the doctests below them as code."""
     head, mark, tests = body.partition("\n\n>>> ")
     return _listed(head) + (_plain(f"\n{mark}{tests}") if mark else "")
 
@@ -63,7 +63,7 @@ def _listed(body: str) -> str:
             lines.append(f"- {names}: {entry[2]}")
             typed = len(lines) - 1 if _TYPE.search(entry[2]) else -1
         elif line.strip():
-            if typed == len(lines) - 1:  # numpydoc: the type on the line of the name, the words below
+            if typed == len(lines) - 1:  # numpydoc has the type beside the name, and the words below
                 lines[typed] += "."
             lines.append(f"  {line.strip()}" if line.startswith(" ") else f"- {line}")
     return "\n".join(lines)

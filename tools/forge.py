@@ -1,6 +1,7 @@
 """python -m tools.forge [EDITS]: forge certificates, with valid hashes, and check whether one is accepted.
 
-EDITS is the number of forgeries. A forgery may be accepted only if no figure in it is below the honest one.
+EDITS is the number of forgeries. A forgery may be accepted only if none of its figures is below the figure in
+the honest certificate.
 """
 
 from __future__ import annotations

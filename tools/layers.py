@@ -1,4 +1,4 @@
-"""`python tools/layers.py` draws docs/img/layers.svg: the packages in the layers of the import contract."""
+"""`python tools/layers.py` draws docs/img/layers.svg: the packages, by layers of the import contract."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ SAYS = {
     "jobs": "from files to a model",
     "statistics": "scores and tables with noise",
     "estimators": "the scikit-learn interface",
-    "planning": "a budget becomes settings",
+    "planning": "finds settings for a budget",
     "auditing": "measured lower bounds",
     "report": "a run as one page",
     "runtime": "drives all nodes of a run",
     "sites": "one node of a real network",
-    "questions": "what may be asked, and what totals say",
+    "questions": "questions about tables, and answers",
     "methods": "what sites compute and release",
-    "jobfile": "what is asked, as people write it",
+    "jobfile": "the files that describe a job",
     "objective": "what one site minimises",
-    "privacy": "what it costs",
+    "privacy": "the privacy cost of a run",
     "data": "tables and public bounds",
     "core": "errors, checks, formats",
 }

@@ -1,4 +1,4 @@
-"""MkDocs hooks: formulas become MathML when the site is built, and the menu lists the pages that exist."""
+"""MkDocs hooks: formulas become MathML when the site is built, and the menu lists only pages that exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FORMULA = re.compile(
 _SCRIPT = re.compile(r"\\mathscr\{?([A-Z])\}?")
 _MATHML = "{http://www.w3.org/1998/Math/MathML}"
 _RELATIONS = frozenset("\u2ab0\u2aaf\u00b1\u223c")
-_BEFORE_SIGNS = frozenset("=<>([,\u2264\u2265\u2208")  # after these, a minus is a sign and not a difference
+_BEFORE_SIGNS = frozenset("=<>([,\u2264\u2265\u2208")  # after these, a minus sign does not mean a difference
 _NAMES = frozenset("arg cosh det div exp inf ln log max min Pr rint sinh sup tr".split())
 _DOUBLE = {"E": "\U0001d53c", "N": "\u2115", "P": "\u2119", "R": "\u211d", "Z": "\u2124"}
 _SCRIPTED = {f"{_MATHML}{tag}" for tag in ("msub", "msup", "msubsup", "munder", "mover", "munderover")}
@@ -47,7 +47,7 @@ def _drawn(match: re.Match[str]) -> str:
 
 
 def _tidy(tree: ElementTree.Element) -> None:
-    """Keep the size of bars, and put primes beside their letter, because a prime is already raised."""
+    """Keep bars at their size. Put a prime beside its letter, because the character is already raised."""
     for node in tree.iter():
         if node.tag == f"{_MATHML}mo" and node.text in ("\u2016", "|"):
             node.set("stretchy", "false")

@@ -1,17 +1,18 @@
-"""Prove the nodes of taciturn.privacy.accounting.widening: python tools/prove_widening.py logistic 1.5
+"""Prove upper bounds on V(w) at given w, for a loss: python tools/prove_widening.py logistic 1.5
 
-For t >= 0 and a shape of loss (lowest slope lo, curvature S(p) <= 1) let pi(t) be the largest
-E(pZ - p' - t)+ over all p(z) from [lo, 1] that fall, or rise, by at most w S(p). With v = |p'| and
-B(z, p) = E[(pZ - t)+; Z > z],
+They are the nodes in taciturn.privacy.accounting.widening, which defines V and w. Let the slopes p of a loss
+be in [lo, 1], with curvature at most S(p) <= 1 at slope p. For t >= 0, let pi(t) be the largest
+E(pZ - p' - t)+ over all p(z) in [lo, 1] that fall (or, for V-, rise) with |p'| <= w S(p), where Z is normal.
+With v = |p'|, nu the normal density and B(z, p) = E[(pZ - t)+; Z > z],
 
     E(pZ - p' - t)+ = B(-inf, p(-inf)) + integral of ( nu [(zp +- v - t)+ - (zp - t)+] -+ v B_p ) dz,
 
 with the upper signs for a falling p. The bracket is convex in v and 0 at v = 0, so per unit of |dp| = v dz it
-is largest at v = w S(p). So a path is given by the z at which it passes each slope p. It passes every cell of
-slopes once; with dp = S du, this takes a range of z of at least (its width in u) / w. Cells are chosen
-to take one bin of z. The integrand is bounded from above in every cell and bin, and dynamic programming finds
-the best path. `pi` is convex, so chords between values of t lie above it. Beyond the last t a closed form
-holds, with g(t) = E(Z - t)+:
+is largest at v = w S(p). So a path p(z) is given by the z at which it passes each slope p. The slopes are
+divided into cells, and the path passes every cell once. With dp = S du, passing a cell takes a range of z of
+at least (width of the cell in u) / w. The cells are chosen so that this range is one bin of z. The integrand
+is bounded from above in every cell and bin, and dynamic programming finds the best path. pi is convex, so
+chords between its values lie above it. Beyond the last t, a closed form holds, with g(t) = E(Z - t)+:
 
     logistic     t >= 4w                      pi(t) <= g(t)         pointwise: p (z + 4 w (1-p)) <= max(z, 4w)
     log-cosh     falling, t >= 2w             pi(t) <= g(t)         likewise, on one side of 0 only
@@ -19,7 +20,7 @@ holds, with g(t) = E(Z - t)+:
     two-sided    2 g(t - w) <= V g(t / V)     pi(t) <= 2 g(t - w)   w = 0 if p rises; the ratio grows with t
 
 A one-sided p that rises needs only V = 1: pZ - p' <= max(Z, 0). The computed sums have at most 10^5 numbers
-of similar size, so their relative rounding error is below 1e-11; the bounds include it.
+of similar size, so their relative rounding error is below 1e-11. The bounds include this error.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from scipy.special import ndtr, ndtri
 
 EXACT_BELOW = 1.0 - 1e-11
 SHAPES = ("logistic", "one-sided", "log-cosh", "any")
-_CUT = 1e-7  # slopes this close to a zero of the curvature form one cell, which takes no z
+_CUT = 1e-7  # slopes this close to a zero of the curvature are one cell, which may take no z
 
 
 def nu(z):
@@ -45,7 +46,11 @@ def g(t):
 
 @dataclass(frozen=True)
 class Cells:
-    """Slopes from 1 down to lo: ends of the cells, the largest w S(p) in each, and which take a bin of z."""
+    """The cells of slopes, from 1 down to lo.
+
+    high, low : the two ends of each cell.   fall : the largest w S(p) in it.
+    timed : whether passing the cell takes at least one bin of z.
+    """
 
     high: np.ndarray
     low: np.ndarray
@@ -131,9 +136,9 @@ def excess(shape, falling, w, t1, t2=None, step=0.005, reach=12.0):
             skipped -= nu(t2 / low) * (high - low)
         value = np.maximum(value, start)
         gain = _gain(cells, j, t1, t2, falling, a, b) * (high - low)
-        before = np.maximum.accumulate(value)  # the best with z in this bin or one to the left
+        before = np.maximum.accumulate(value)  # the best value with z in this bin or in a bin to its left
         passed = np.maximum.accumulate(gain + before)
-        if cells.timed[j]:  # at least one bin further
+        if cells.timed[j]:  # passing the cell takes at least one bin
             left = np.concatenate([[-np.inf], before[:-1]])
             passed = np.maximum(np.concatenate([[-np.inf], passed[:-1]]), gain + left)
         value = passed
@@ -142,7 +147,7 @@ def excess(shape, falling, w, t1, t2=None, step=0.005, reach=12.0):
 
 
 def least_width(excess_at, t):
-    """The least V >= 1 with V g(t/V) - g(t) >= excess; that difference falls with t."""
+    """The least V >= 1 with V g(t/V) - g(t) >= `excess_at`; the left side falls with t."""
     low, high = 1.0, 2.0
     while high * g(t / high) - g(t) < excess_at:
         high *= 2

@@ -2,10 +2,10 @@
 
     python -m tools.soak --minutes 10 --seed 1 --out build/soak.json
 
-It makes many short runs, one after the other, with real processes and mutual TLS on loopback. Runs with a
-seed must end with the bytes of an undisturbed run. In runs with real noise, states are also restored, deleted
-and copied; these runs must end with one model and valid signed statements. Without masks, no round may be
-charged twice.
+It makes many short runs, one after the other, with real processes and mutual TLS on loopback. A run with a
+seed must end with the same bytes as an undisturbed run. In runs with real noise, states are also restored,
+deleted and copied; these runs must end with one model and valid signed statements. In a run without masks, no
+round may be charged twice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ REAL = PATIENT | {"output_noise": {"kind": "gaussian", "std": 1e-3}}
 RICH = PATIENT | {
     "budget": {"epsilon": 50.0, "colluding": 1}
 }  # enough budget for a site that lost its state and pays for another run
-LONGEST = 180.0  # seconds for one run
+LONGEST = 180.0  # the most seconds for one run
 SETTLE = 30.0  # seconds in which a site that cannot continue must stop
 
 
@@ -151,7 +151,7 @@ class Scene:
         if not state.exists():
             self.start(i)
             return
-        begins_again = self.masked or not self._charged(i)  # with masks in a new attempt
+        begins_again = self.masked or not self._charged(i)  # a masked run continues in a new attempt
         state.rename(today)
         put(state)
         self.start(i)
@@ -165,7 +165,7 @@ class Scene:
         self.start(i)
 
     def _charged(self, i: int) -> bool:
-        """Whether the site was charged for a round. A site that was not may begin with an empty state."""
+        """Whether the site was charged for a round. If it was not, it may begin with an empty state."""
         try:
             return bool(charged_rounds(self.sites[i]))
         except sqlite3.Error:  # the site was killed while it created the file
@@ -291,7 +291,7 @@ def soak_once(scene: Scene) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=float, default=10.0, help="run for at least this many minutes")
-    parser.add_argument("--events", type=int, default=200, help="run until at least this many events")
+    parser.add_argument("--events", type=int, default=200, help="cause at least this many events")
     parser.add_argument("--seed", type=int, default=1, help="seed of the events")
     parser.add_argument("--sites", type=int, default=5, help="number of sites in a run")
     parser.add_argument("--rounds", type=int, default=40, help="number of rounds in a run")

@@ -1,11 +1,12 @@
-"""`python -m tools.walks` traces real calls and writes the functions they enter to docs/architecture.md.
+"""`python -m tools.walks` traces real calls, and lists the functions that they enter in docs/architecture.md.
 
     python -m tools.walks                 write the walks again
     python -m tools.walks --trace NAME    print each function that a call enters, in the order of first entry
 
-A walk is a list of places that a reader should see. A place is a file, for which the page shows the first
-function entered, or `file: function`. The trace puts the places in order. If the call does not enter a place,
-the page leaves it out and the command names it on stderr: choose another place from the trace.
+A walk is a list of places that a reader should see. A place is `file: function`, or only a file: then the
+page shows the first public function of the file that is entered. The trace puts the places in order. If the
+call does not enter a place, the page leaves the place out, and the command names it on stderr. Then choose
+another place from the trace.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "taciturn"
 PAGE = ROOT / "docs" / "architecture.md"
-sys.path.insert(0, str(ROOT / "tests"))  # the network of sites comes from the tests
+sys.path.insert(0, str(ROOT / "tests"))  # `site` uses a network that the tests provide
 
 
 class Trace:
-    """The functions of the package that are entered inside the block, each once: `file: function`."""
+    """Records the functions of the package that a `with` block enters, each once, as `file: function`."""
 
     def __init__(self) -> None:
         self._entered: dict[str, None] = {}
@@ -65,7 +66,7 @@ class Trace:
         return [stop for stop in self.entered if stop in found]
 
     def find(self, place: str) -> str | None:
-        """The stop for a place: the function, or the first public function of the file."""
+        """The stop (`file: function`) for a place; for a file, its first public function that was entered."""
         if ": " in place:
             return place if place in self._entered else None
         inside = [stop for stop in self.entered if stop.startswith(f"{place}: ")]
@@ -117,7 +118,7 @@ def train(folder: Path) -> Trace:
 
 
 def certify(folder: Path) -> Trace:
-    """Trace the certificate of a run: it is written and verified."""
+    """Trace how the certificate of a run is written and verified."""
     run, path = _simulation()(), folder / "certificate.json"
     with Trace() as trace:
         path.write_text(run.certificate(1e-5).to_json())

@@ -25,7 +25,7 @@ def test_one_lying_site_cannot_dictate_the_model(ring_of, kind):
     assert ring.charged()[:2] == [[1, 2, 3]] * 2
     for i in (0, 1):
         assert "the sum of round 3 is impossible" in ring.text(i)
-        assert ("site-2 sent the values that make it so" in ring.text(i)) == (kind == "penalty")
+        assert ("The values of site-2 make it impossible" in ring.text(i)) == (kind == "penalty")
     ring.start(0)
     assert ring.running[0].wait() == ExitCode.CONTRADICTION
     assert "this run has ended for this site: the sum of round 3 is impossible" in ring.text(0)
@@ -98,7 +98,7 @@ def test_running_sites_stop_answering_a_certificate_as_soon_as_it_is_revoked(rin
         until(lambda: attacker.opened)
         ring.kill(2)
         revoke(ring)
-        until(lambda: all("the revoked certificates have changed" in ring.text(i) for i in (0, 1)))
+        until(lambda: all("the list of revoked certificates has changed" in ring.text(i) for i in (0, 1)))
         attacker.envelopes.known.clear()
         until(attacker.linked)
         read, heard = len(attacker.opened), len(attacker.heard)

@@ -37,7 +37,7 @@ def test_equivocation_between_processes_ends_the_run_of_every_site_with_a_proof(
         assert "site-1 signed two frames" in ring.text(i)
         assert not (site.state / "model.json").exists()
         assert run(["site", "verify", "--proof", str(proof), "--authority", authority_of(site)]) == 0
-        assert "site-1 signed two frames of" in capsys.readouterr().out
+        assert "site-1 signed two messages of" in capsys.readouterr().out
         said = verify_statement(site.state / "stopped.json", load_trust(site.path(site.file.keys.authority)))
         assert said["because_of"] == "site-1" and said["released"] == ring.charged()[i]
 

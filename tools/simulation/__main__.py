@@ -37,7 +37,7 @@ def main() -> int:
     about = "Simulate runs under random faults, and check every invariant after each run."
     parser = argparse.ArgumentParser(prog="python -m tools.simulation", description=about)
     parser.add_argument("--runs", type=int, default=1000, help="number of runs; each has its own seed")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the first run; the next run adds 1")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first run; then one more per run")
     parser.add_argument("--sites", type=int, default=None, help="number of sites, 2 to 20; drawn by default")
     parser.add_argument("--method", choices=("masked", "penalty"), default=None, help="drawn by default")
     parser.add_argument("--minutes", type=float, default=None, help="begin no run after this many minutes")

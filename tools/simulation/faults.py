@@ -74,7 +74,7 @@ def _weather(world: World, draw: random.Random) -> None:
 
 
 def _early_end(world: World, draw: random.Random) -> None:
-    """In a few runs, all operators end the run early, at different times, without sites that vanished."""
+    """In a few runs, all operators end the run early, at different times, without some vanished sites."""
     if draw.random() >= 0.05:
         return
     begin, sites = _when(draw), range(world.plan.sites)

@@ -1,11 +1,12 @@
-"""Invariants of everything that left a site. They must hold whatever happened.
+"""Invariants of what the sites send, store and state. They must hold whatever faults happen.
 
-A pad is a random vector that hides a message. A site's `life` counts the starts and ends of its process.
+A pad is a random vector that hides a message. A site's `life` counts the starts and ends of its process. A
+round has left a site once the site has sent a commit or a message of this round.
 
 pads        no pad covers two messages of one site
 once        without masks, a site sends at most one message for each round
 keys        no key and no salt is on a disk
-ledger      every round that left a site is charged in its ledgers
+ledger      every round that left a site is charged in the ledger of the site or of its copy
 idle        an owner's account is charged only if the site committed to a message
 epsilon     the epsilon recomputed from the transcript is at most the epsilon of the certificate, for any
             number of colluders; and the certificate's epsilon is at most the planned one
@@ -18,10 +19,12 @@ end         if no more sites than allowed are lost and no site lies, all other s
 Exceptions, with their reasons:
 
 image       a site cannot detect a restored machine image (memory and account): its figures are lower bounds
-account     without masks, a site restored together with its account may repeat rounds: also lower bounds
-unmet       a rolled-back site learns from others which messages left it; before, only its account is checked
+account     without masks, a site restored with its account may repeat rounds: its figures are lower bounds
+unmet       a rolled-back site learns from others which messages it has sent; until then, only its account is
+            checked
 lie         a lying site can stop a run. A site that runs twice can do so too, because it signs twice. If more
-            than `colluding` sites do this, two groups may end with two models: the quorum assumes `colluding`
+            than `colluding` sites lie or run twice, two groups may end with two models: the quorum assumes
+            at most `colluding` such sites
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ _ROUNDING = 1 + 1e-6
 
 @dataclass
 class Observer:
-    """Sees everything that honest sites send or store; knows every pad and every value."""
+    """Sees everything that honest sites send or store, and knows every pad and every value."""
 
     world: World
     pads_of: dict[bytes, list[bytes]] = field(default_factory=dict)
@@ -268,7 +271,7 @@ def check_costs(world: World, observer: Observer) -> list[str]:
                 found.append(f"epsilon: s{site.number} mu^2 {real:g} left, {certified:g} certified, c={c}")
         cost = masked_cost(run, range(1, len(stated) + 1), DELTA, run.honest(plan.colluding))
         lied = bool(plan.liars | _doubled(world))
-        misled = lied and "lost" in site.disk.records  # it lost its memory, and believes liars
+        misled = lied and "lost" in site.disk.records  # it accepts false charges
         if cost > EPSILON * _ROUNDING and not misled:
             found.append(f"epsilon: s{site.number} certifies {cost:g}, above the plan's {EPSILON:g}")
     return found
@@ -295,7 +298,7 @@ def check_models(world: World, observer: Observer) -> list[str]:
 def check_totals(world: World, observer: Observer) -> list[str]:
     plan, found = world.plan, []
     for one, other, t in sorted(observer.extreme):
-        found.append(f"sums: s{one} took in values of s{other} at the edge of the range, in round {t}")
+        found.append(f"sums: s{one} accepted values of s{other} at the edge of the range, in round {t}")
     if plan.method != "masked":
         return found
     odd = world.plan.liars | _doubled(world)

@@ -173,7 +173,7 @@ def equivocate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
 
 @_lie(Kind.MESSAGE)
 def two_faced(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
-    """Send different messages of a round to different sites, and only those."""
+    """Send different messages of a round to different sites; other frames stay honest."""
     return None if to % 2 else [liar.sign(frame, flipped(frame.payload))]
 
 
@@ -260,7 +260,7 @@ def rush(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
 
 @_lie(Kind.MESSAGE)
 def dictate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
-    """Keep the message until all others have arrived; then `Liar.listen` sends one that sets the sum."""
+    """Hold the message back. Once all others have arrived, `Liar.listen` sends one that sets the sum."""
     if liar.world.plan.method != "masked":
         return None
     liar.held.setdefault((frame.attempt, frame.t, frame.scope), []).append((frame, to))
@@ -269,7 +269,7 @@ def dictate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
 
 @_lie()
 def sign_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes] | None:
-    """Sign every attempt that any site signs, even two attempts with the same number: see `Liar.listen`."""
+    """Sign every attempt that any site signs, even two with the same number; `Liar.listen` does this."""
     return None
 
 

@@ -73,7 +73,7 @@ class VirtualDisk:
     """A site's disk, its volatile memory, and the account of its table.
 
     full : nothing more can be stored.   pays : whether the account pays for the run.
-    account : 1 once the run is charged.   account_mark : the last charged round without masks.
+    account : 1 once the run is charged.   account_mark : in a run without masks, the last charged round.
     """
 
     records: dict[str, bytes] = field(default_factory=dict)
@@ -148,9 +148,9 @@ class Thief:
 class MemoryNetwork:
     """All sites of one run and their links, with hooks for faults.
 
-    delay : the times that the copies of a frame take from one site to another; none if the frame is lost.
-    watch : called with every frame that leaves a site, before a fault can change it.
-    twist : returns the frames that a site really sends instead of a frame; a lying site changes them.
+    delay : returns how long each copy of a frame takes from one site to another; empty if the frame is lost.
+    watch : called with every frame that leaves a site, before a fault can change the frame.
+    twist : returns the frames that are sent in place of a frame; only a lying site changes frames.
     finishing : for each site that ends the run early, by number: the sites that it leaves out.
     twins, thieves : for each site, by number: its copies, and processes with its revoked key.
 
@@ -186,7 +186,7 @@ class MemoryNetwork:
     def kill(self, site: MemorySite, *, power: bool = False) -> None:
         """Kill the process; with `power`, cut the power of its machine, which clears the volatile memory.
 
-        At random, an unfinished transaction is on disk or lost.
+        An unfinished transaction is then either on disk or lost, at random.
         """
         site.protocol = None
         site.life += 1

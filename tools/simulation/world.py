@@ -92,7 +92,7 @@ _refused: dict[int, dict[bytes, str]] = {}  # id of a trust -> the certificates 
 
 
 def check_signature(trust: Trust, frame: SignedFrame, name: str, at: datetime.datetime) -> None:
-    """`Trust.check`, with the signature of the same bytes verified once for all simulated sites."""
+    """Like `Trust.check`, but verify the signature of the same bytes only once for all simulated sites."""
     refused = _refused.setdefault(id(trust), {})
     if frame.certificate in refused:
         raise FrameRefused("certificate", refused[frame.certificate])
@@ -128,7 +128,7 @@ class World:
     revoked: dict[int, frozenset[int]] = field(default_factory=dict)  # site -> the revocations that it knows
     rekeyed: set[int] = field(default_factory=set)
     sealed: bool = False  # whether frames travel in envelopes: in runs with revoked or expired keys
-    read: set[tuple[int, int]] = field(default_factory=set)  # (site, thief that read it despite revocation)
+    read: set[tuple[int, int]] = field(default_factory=set)  # (site, thief): a revoked thief read its frames
     expired: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
     rolled_back: dict[int, int] = field(default_factory=dict)  # site -> its `life` before the rollback
@@ -226,7 +226,7 @@ class World:
                 self.scheduler.after(delay(), lambda n=site.number: self._learn(n, number))  # type: ignore[misc]
 
     def _learn(self, number: int, revoked: int) -> None:
-        """Tell a site about a revocation. A real site reads it in site.toml; both draw new keys."""
+        """Tell a site about a revocation. Like a real site that reads it in site.toml, it draws new keys."""
         self.revoked[number] = self.revoked.get(number, frozenset()) | {revoked}
         for site in (self.sites[number], *self.network.twins.get(number, ())):
             if site.envelopes is not None:
@@ -239,7 +239,7 @@ class World:
             self.say(f"s{site.number}.{site.life} {text}")
 
     def _run_again(self, site: MemorySite) -> None:
-        """The operator runs the command again, as the stopped site asks, even if the run has ended."""
+        """The operator runs the command of a stopped site again, even if the run has ended at other sites."""
         self.network.start(site)
         if self.healed:
             self.tries[site.number] = self.tries.get(site.number, 0) + 1
@@ -254,7 +254,7 @@ class World:
     def add_copy(self, site: MemorySite, disk: VirtualDisk) -> None:
         """Add a second process with the number and key of a site; both receive the frames for that number."""
         twins = self.network.twins.setdefault(site.number, [])
-        twin = MemorySite(site.number, self._make, disk, life=1000 * (len(twins) + 1))  # no two draw the same
+        twin = MemorySite(site.number, self._make, disk, life=1000 * (len(twins) + 1))  # for its own noise
         self.copied.add(site.number)
         twins.append(twin)
         self.network.start(twin)

@@ -131,7 +131,7 @@ def test_the_hash_does_not_move_between_versions():
         ({"rounds": "many"}, "`rounds`"),
         ({"roundz": 3}, "`roundz`"),
         ({"loss": "cubic"}, "`loss`.*one of logistic"),
-        ({"loss": {"kind": "logistic", "h": 3}}, "`loss`.*does not take.*it takes kind"),
+        ({"loss": {"kind": "logistic", "h": 3}}, "`loss`.*does not accept.*it accepts kind"),
         ({"dual_step": {"kind": "geometric", "start": -1.0}}, "`dual_step`.*above 0"),
         ({"C": 25.0}, "`C` must not exceed the samples of a, 24"),
         ({"grid": 0.3}, "whole multiple"),

@@ -34,7 +34,7 @@ def test_arrays_come_back_as_they_are(tmp_path):
         (lambda X, y: (X, y[:-1]), "same number of rows"),
         (lambda X, y: (X * 777.0, y), "norm at most 1"),
         (lambda X, y: (np.where(X > 0.5, np.nan, X), y), "finite"),
-        (lambda X, y: (X.astype(object), y), r"must be an \.npz with arrays of numbers: X, y"),
+        (lambda X, y: (X.astype(object), y), r"must be an \.npz file with arrays of numbers: X, y"),
         (lambda X, y: (X[0], y), "two dimensions"),
     ],
 )

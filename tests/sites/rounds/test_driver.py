@@ -369,7 +369,7 @@ def test_a_vector_at_the_edge_of_the_range_stops_the_run_and_names_its_site(hub,
     monkeypatch.setattr(Node, "message", drive)
     errors = [thread.wait() for thread in start(paths)][:2]
     assert all(
-        isinstance(error, Contradiction) and "site-2 sent the values" in str(error) for error in errors
+        isinstance(error, Contradiction) and "The values of site-2 make" in str(error) for error in errors
     )
     assert not any((path.parent / "state" / "model.json").exists() for path in paths)
 

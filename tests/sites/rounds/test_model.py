@@ -90,4 +90,4 @@ def test_rows_of_another_shape_are_refused(written, tmp_path, capsys):
     )
     (tmp_path / "new.npz").write_text("x0\n1\n")
     assert run(["predict", str(written), str(tmp_path / "new.npz")]) == 1
-    assert "must be an .npz with arrays of numbers: X" in capsys.readouterr().err
+    assert "must be an .npz file with arrays of numbers: X" in capsys.readouterr().err

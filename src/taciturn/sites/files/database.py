@@ -14,7 +14,7 @@ from ...core.errors import LedgerError, WrongFiles
 
 
 def check_place(path: Path, *, write: bool = False) -> None:
-    """Check that this user can read the state folder and its SQLite files, and with `write` write to them."""
+    """Check that this user can read the state folder and its SQLite files and, if `write`, write to them."""
     state, rights = path.parent, os.R_OK | (os.W_OK if write else 0)
     may = "read it and write to it" if write else "read it"
     if state.exists() and not state.is_dir():
@@ -60,7 +60,7 @@ def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
     if found != form:
         raise WrongFiles(
             f"{path}: was written in format {found} by another release; this release reads only format "
-            f"{form}. End the run with the release that started it."
+            f"{form}. Finish the run with the release that started it."
         )
 
 

@@ -1,6 +1,6 @@
 """The differences between two jobs, key by key. All keys and values of job.toml are public.
 
-A neighbour with a different job sends the keys and values of its job. This site shows them to its operator
+A neighbour with a different job sends the keys and values of that job. This site shows them to its operator
 and uses them for nothing else.
 """
 
@@ -15,7 +15,7 @@ from .job import HASH_FORM, NetworkJob
 
 FORMAT = "taciturn-job-keys/1"
 LONGEST = 60  # characters of a value; a longer value is shown as its hash
-MOST = 5  # the most keys in one line
+MOST = 5  # the most keys that the text about a difference lists
 
 
 def show_keys(job: NetworkJob) -> bytes:
@@ -25,7 +25,7 @@ def show_keys(job: NetworkJob) -> bytes:
 
 
 def difference(job: NetworkJob, shown: bytes) -> str:
-    """How the job of a neighbour differs from `job`, as text; `shown` is the neighbour's `show_keys`."""
+    """How the job of a neighbour differs from `job`, as text; `shown` is what `show_keys` returned there."""
     try:
         facts: dict[str, Any] = json.loads(shown)
         form, theirs = facts["hash"], dict(facts["keys"])

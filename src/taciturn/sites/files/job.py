@@ -38,12 +38,14 @@ class NetworkJob(Job):
     """The keys of job.toml. With the method "masked", masks hide each site's message, and only sums of all
     messages are visible; with "penalty", the noise of each site protects its rows.
 
-    epsilon : for "masked": the cost of the run at `delta`. With "penalty", it depends on each site's noise.
-    dual_step, clip, grid, tol : for "penalty". `dual_step` is theta. Every released number is a multiple of
-        `grid` within +-`clip`. `tol` is how far the solver's result may be from the exact minimiser.
+    epsilon : for "masked" only: the cost of the run at `delta`. With "penalty", the cost depends on the noise
+        that each site chooses.
+    dual_step, clip, grid, tol : for "penalty" only. `dual_step` is theta. Every released number is a multiple
+        of `grid` within +-`clip`. `tol` is how far the solver's result may be from the exact minimiser.
     quorum : how many of the N sites must stay: more than (N + colluding) / 2. The run continues without sites
         that drop out, and admits sites that return. Without a quorum no site may drop out.
-    dimension : d, for rows in arrays. For tables give `schema` and `label` instead; d follows from them.
+    dimension : d, the number of columns, for rows in arrays. For tables, give `schema` and `label` instead; d
+        follows from these two.
     """
 
     name: Name
@@ -115,7 +117,8 @@ class NetworkJob(Job):
         given = [key for key in found if key is not None]
         if given and (len(given) < len(found) or len(set(given)) < len(given)):
             raise ValueError(
-                "`sites.key` must be given for every site and the relay, all different, or for none of them"
+                "`sites.key` must be given for every site, and `relay.key` for the relay, all different; or "
+                "leave out every `key`"
             )
 
     @cached_property
@@ -126,7 +129,7 @@ class NetworkJob(Job):
         return {name: key for name, key in found.items() if key is not None}
 
     def _check_questions(self) -> Self:
-        """Check a job of questions, which trains no model: its keys, and each question by itself."""
+        """Check a job that asks questions and trains no model: its keys, and each question by itself."""
         alien = [key for method, kind in _methods().items() if method != self.method for key in kind.keys]
         for name in (*alien, *(() if self.table is None else ("width",))):
             if getattr(self, name) is not None:
@@ -218,7 +221,7 @@ class NetworkJob(Job):
 
     @cached_property
     def ball(self) -> UnitBallScaling | None:
-        """How a row and the intercept's constant are scaled to norm at most 1; None if they are not."""
+        """How a row with the intercept's constant is scaled to norm at most 1; None if it is not scaled."""
         if not (_methods()[self.method].scaled and self.intercept):
             return None
         from ...data.tables.unit_ball import UnitBallScaling  # imports scikit-learn: a second or more
@@ -250,7 +253,7 @@ class NetworkJob(Job):
 
     @property
     def where(self) -> str:
-        """ "folders" if all endpoints are on this machine, else "network"; empty for a rehearsal."""
+        """Where the sites run: "folders" if all run on this machine, else "network"; "" for a rehearsal."""
         addresses = [site.endpoint for site in self.sites if site.endpoint is not None]
         addresses += [] if self.relay is None else [self.relay.endpoint]
         local = all(_LOOPBACK.match(address) for address in addresses)
@@ -305,7 +308,7 @@ class NetworkJob(Job):
     def facts(self) -> dict[str, Any]:
         """The job as plain values, which must be equal at all sites.
 
-        Default values are left out, so a key that a later release adds does not affect jobs without that key.
+        Default values are left out. So the hash of a job does not change if a later release adds a key.
         The layout of a schema and the endpoints are left out too: moving a site does not change the job.
         """
         away: dict[str, Any] = {"sites": {"__all__": {"endpoint"}}, "relay": {"endpoint"}}

@@ -62,7 +62,7 @@ def load_key(path: Path) -> Ed25519PrivateKey:
         raise SiteError(f"{path}: is not an unencrypted private key in PEM form.") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise SiteError(
-            f"{path}: must be an Ed25519 key, which signs the messages. Create one with: taciturn site keys"
+            f"{path}: must be an Ed25519 key, to sign the messages. Create one with: taciturn site keys"
         )
     return key
 
@@ -107,7 +107,7 @@ def read_request(path: Path) -> Request:
             f"{path}: must state exactly one name, which is valid as the name of a site; got {names!r}."
         )
     if not isinstance(key, Ed25519PublicKey):
-        raise SiteError(f"{path}: must contain an Ed25519 key, which signs the messages.")
+        raise SiteError(f"{path}: must contain an Ed25519 key, with which the site signs its messages.")
     if len(list(hosts)) > MOST_HOSTS:
         raise SiteError(
             f"{path}: a signing request may name at most {MOST_HOSTS} hosts; got {len(list(hosts))}."

@@ -21,7 +21,7 @@ def write_kit(job: Path, folder: Path) -> list[Path]:
     """Write a folder for each site of a job, and for its relay. An existing file is never overwritten."""
     loaded, text = load_job(job), job.read_bytes()
     about = {"job": loaded.name, "hash": loaded.hash.hex()[:16]}
-    own = "; penalty and noise, as `taciturn plan` finds them" if loaded.settings.own else ""
+    own = ", and the penalty and noise that `taciturn plan` finds" if loaded.settings.own else ""
     seed = fill(__package__, "seed.txt") if loaded.simulated else ""
     steps = {
         name: fill(__package__, "steps.txt", name=name, own=own, seed=seed, **about) for name in loaded.names

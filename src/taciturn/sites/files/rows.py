@@ -1,4 +1,4 @@
-"""Read and check this site's rows. Tables are encoded by public facts alone. No error quotes a row."""
+"""Read and check this site's rows. Tables are encoded with public facts only. No error quotes a row."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def load_table(site: Site) -> SiteTable:
         (X,) = read_arrays(_array_file(site), "X")
         if X.ndim != 2 or X.shape[1] != job.width or job.person is not None:
             raise SiteError(
-                f"{path}: X must have {job.width} columns, not {X.shape}; `person` needs a table."
+                f"{path}: X must have shape (rows, {job.width}); got {X.shape}. With `person`, the rows must "
+                "be a table."
             )
         check_samples(job, site.rows.site, len(X), path)
         return SiteTable({}, len(X), None, site.number, X)
@@ -102,7 +103,7 @@ def _array_file(site: Site) -> Path:
 
 
 def _from_table(site: Site) -> tuple[Array, Array, Any]:
-    """(X, y, ids) from a table, encoded by public facts alone; a row without a known label becomes zeros."""
+    """(X, y, ids) from a table, encoded with public facts only; a row without a known label becomes zeros."""
     job = site.job
     if job.label is None:
         raise SiteError(

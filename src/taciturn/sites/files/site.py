@@ -44,8 +44,8 @@ class Keys(Facts):
     revoked : certificates to reject: serial numbers in hexadecimal, or the SHA-256 of a certificate or a key.
     revocations : certificate revocation lists of the authority, in PEM or DER form.
     volatile : where the keys of a masked run are kept: a folder on a tmpfs that is not swapped, or "keyring".
-        If left out, the site takes the first safe place of these: the runtime folder of the service, that of
-        the user, shared memory, the kernel's keyring.
+        If left out, the site uses the first of these places that is safe: the runtime folder of the service,
+        the runtime folder of the user, shared memory, the kernel's keyring.
     """
 
     private: FilePath
@@ -61,7 +61,7 @@ class BudgetEntry(Facts):
 
     epsilon, delta : the limits. The cost of a job is computed at this delta, whatever delta the job states.
     large_delta : allow a delta above 1 / rows, in this budget or in the job; such a delta may reveal a row.
-    least_grid : the finest `grid` of a job that this site accepts.
+    least_grid : the smallest `grid` that this site accepts in a job.
     colluding : how many of the other sites may collude against this site, as its owner assumes. None means
         all of them. A masked job is charged at its cost under this assumption.
     unit : what the budget protects, a "record" or a "person". For persons, the job must name the column
@@ -85,7 +85,7 @@ class ApprovalRules(Facts):
 
     kinds : the kinds of jobs, such as "train" or "describe".
     columns : the columns that these jobs may use; None allows all columns.
-    epsilon : the largest cost of one job, computed as for `budget`; None allows what the account can pay.
+    epsilon : the largest cost of one job, computed as for `budget`; None sets no limit for one job.
     programs : the SHA-256 of each installed program that these jobs may run.
     by_site : whether these jobs may ask for separate figures of each site, including this site.
     """
@@ -109,16 +109,16 @@ class SiteFile(Facts):
 
     data, csv : the file with the rows, and its format if it is CSV.
     database : instead of `data`: the `url` of a database and the `query` that returns the rows.
-    penalty, noise, output_noise : for a job of method "penalty": the penalty eta(t), the noise inside it, and
-        the noise on the result, which covers the error of the solver.
-    approve : which jobs need no approval by hand. If left out, every job needs one (`taciturn site approve`).
+    penalty, noise, output_noise : for a job of method "penalty": the penalty eta(t), the noise inside the
+        penalty term, and the noise on the result of each round, which covers the error of the solver.
+    approve : which jobs need no approval by hand. If left out, every job needs it (`taciturn site approve`).
     rehearsal : allow a job with a `seed`. Anyone can reproduce the noise of such a job, so it is not private.
-    patience : the longest silence of another site, in seconds. Then this site stops cleanly or, in a job with
-        a `quorum`, continues without the silent site.
+    patience : how long another site may be silent, in seconds. After that, this site stops cleanly or, in a
+        job with a `quorum`, continues without the silent site.
     listen : where to listen, if that is not the endpoint that the job states (for example behind NAT).
     endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
     watch : where the running site shows its status: 127.0.0.1:PORT, unix:PATH, or ADDRESS:PORT with a token.
-    watch_token : a file with a token, one line of at least 32 characters, which every request must contain.
+    watch_token : a file with a token: one line of at least 32 characters. Every request must contain it.
     """
 
     site: Name
@@ -148,7 +148,7 @@ class SiteFile(Facts):
 
 @dataclass(frozen=True)
 class Site:
-    """A site and its job. The paths that it returns are absolute, or relative to the working directory.
+    """A site and its job. Its methods return paths that are absolute, or relative to the working directory.
 
     source : the path of site.toml.
     """
@@ -182,7 +182,7 @@ class Site:
 
     @property
     def state(self) -> Path:
-        """The folder that holds what a restart needs, and at the end the results."""
+        """The folder that contains what a restart needs and, after the end of the run, the results."""
         return self.path(self.file.state)
 
     @property
@@ -225,7 +225,7 @@ class Site:
         return self.file.listen or self.job.site(self.name).endpoint
 
     def dials(self) -> dict[str, str]:
-        """The endpoints that this site connects to, by the name of the party there.
+        """The endpoint of each party that this site connects to, by the name of the party.
 
         On each link, the site that is later in the job connects to the earlier site. Every site also connects
         to the relay, if there is one. A site that does not listen connects to the relay only; if there is no
@@ -274,9 +274,9 @@ def _check_seed(path: Path, file: SiteFile, job: NetworkJob) -> None:
     """Refuse a job with a seed, which makes the noise public, unless the owner allows a rehearsal."""
     if job.simulated and not file.rehearsal:
         raise SiteError(
-            f"{path}: `job.seed`: must be left out of the job; got {job.seed}. With a seed anyone can "
-            "repeat the noise, so nothing is private and no budget is charged; for a rehearsal on made-up "
-            "rows, write `rehearsal = true` in site.toml."
+            f"{path}: `job.seed`: must be left out of the job, except in a rehearsal; got {job.seed}. With a "
+            "seed, anyone can reproduce the noise, so nothing is private and no budget is charged. For a "
+            "rehearsal on made-up rows, keep the seed and set `rehearsal = true` in site.toml."
         )
 
 
@@ -290,8 +290,8 @@ def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
             raise SiteError(f"{path}: `{name}`: missing; a job of method {job.method!r} needs it.")
     if file.output_noise is None and not job.simulated and "output_noise" in job.settings.own:
         raise SiteError(
-            f"{path}: `output_noise`: must be given, because no solver is exact: without it, nothing is "
-            "guaranteed. `taciturn site init` writes an `output_noise` that costs almost nothing."
+            f"{path}: `output_noise`: must be given: no solver is exact, and without this noise there is no "
+            "privacy guarantee. `taciturn site init` writes an `output_noise` that costs almost nothing."
         )
 
 
@@ -313,6 +313,6 @@ def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
         )
     if budget.unit == "person" and job.unit != "person":
         raise SiteError(
-            f"{path}: `budget.unit`: the budget is for persons, and the job covers single records. Agree on "
-            'a job with unit = "person" and `person`, the column with the id of the person.'
+            f"{path}: `budget.unit`: the budget is for persons, but the job protects single records only. "
+            'Agree on a job with unit = "person", and with the name of the column of person ids in `person`.'
         )

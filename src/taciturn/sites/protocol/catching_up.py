@@ -5,8 +5,8 @@ round. Otherwise each site continues from its own state.
 
 An attempt is a sequence of rounds with fixed members. It begins after the last round that any member
 completed. A site that missed messages of that round asks for them. A site that was away longer takes over the
-totals of another member, if more members than may lie state the digest to which these totals lead. A
-rolled-back site charges itself again for the rounds in these totals in which it was a member.
+totals of another member. These totals must lead to a digest that more members state than may lie. A site
+whose state was restored from a backup charges itself again for those of these rounds in which it took part.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .pads import RoundKeys
 
 
 class CatchingUp(Core):
-    """What one site knows about a run: attempts, charges, the state after the last complete round."""
+    """What one site knows about a run: attempts, charges, and the state after the last complete round."""
 
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
@@ -161,13 +161,13 @@ class CatchingUp(Core):
         return [Slot(Kind.HELLO, number, 0, own) for number in numbers]
 
     def unsigned(self, past: Iterable[Past]) -> set[int]:
-        """The numbers of these attempts with this site as a member and without its signature on its disk."""
+        """The numbers of those attempts that have this site as a member, but no signature of it on disk."""
         return {
             p.number for p in past if self.setup.own in p.members and f"sign/{p.number}" not in self.saved
         }
 
     def charge_marked(self) -> None:
-        """Charge every round that a restored ledger lacks, up to the high-water mark."""
+        """Charge every round that may have been released, but that a restored ledger does not contain."""
         known = max([self.marked, *(entry.charged for entry in self.past.values())])
         everybody = tuple(range(len(self.setup.names)))
         node = None if self.common or self.setup.mark <= known else self.method.attempt(everybody, 0, 1.0)
@@ -199,12 +199,12 @@ class CatchingUp(Core):
         return node, hashlib.sha256(b"".join(node.facts(t) for t in rounds)).digest()
 
     def _pack_attempt(self, agreed: Agreed, signs: Any) -> bytes:
-        """An attempt as bytes: the hellos of its members, from which it follows, and their signatures."""
+        """An attempt as bytes: its members' hellos, which define it, and its members' frames of kind SIGN."""
         slot = [self.hellos[f.slot][f.digest][1] for f in agreed.hellos.values()]
         return struct.pack("<IH", agreed.number, len(slot)) + pack_frames([*slot, *signs])
 
     def unpack_attempt(self, data: bytes) -> tuple[Agreed, list[bytes]]:
-        """The inverse of `_pack_attempt`: the attempt, computed again, and the signatures."""
+        """The inverse of `_pack_attempt`: the attempt, computed again, and the frames of kind SIGN."""
         number, count = struct.unpack_from("<IH", data)
         frames, hellos = unpack_frames(data[6:]), {}
         for frame_data in frames[:count]:

@@ -29,7 +29,7 @@ from .frames import (
 )
 from .membership import Hello, Past, pack_past, read_hello, read_past, read_proposal
 
-MOST_HELD = 20_000  # frames in memory; above this number, frames of the site that sent most are refused
+MOST_HELD = 20_000  # frames in memory; above this number, the site that sent the most frames is refused
 MOST_SKIPPED = 2**16  # the most attempts between the newest known attempt and the attempt of a frame
 LAST_ATTEMPT = 2**31
 MOST_VARIANTS = 4  # the most hellos of one site for one attempt in memory
@@ -40,17 +40,17 @@ WITH_ROUND = (Kind.COMMIT, Kind.MESSAGE, Kind.TOTAL)  # kinds of frames that bel
 class SiteSetup:
     """The facts that a site has before it starts.
 
-    job : SHA-256 of the job.   names, own : all sites, and the number of this one.
+    job : SHA-256 of the job.   names, own : the names of all sites, and the number of this site.
     links : the neighbours of every site.
     quorum : how many sites an attempt needs.
     patience : seconds of silence after which the run continues without a site, or stops.
     method : what this site computes, over all attempts of the run.
     seal : turns a content into a signed frame of this site.
-    believe : raises `FrameRefused` for a frame that its sender did not sign with a valid certificate.
+    believe : raises `FrameRefused` unless the sender of a frame has signed it with a valid certificate.
     largest : the most bytes that the payload of a frame may have.
-    mark : without masks, the high-water mark: the last round that this site may have released.
-    paid : whether the owner's account was charged for this run before, even if the state has no charge.
-    gather : seconds to wait for hellos after the first one.   tick : seconds between two questions.
+    mark : in a run without masks, the last round that this site may have released; else 0.
+    paid : whether records outside the state show that more may have been charged than the state contains.
+    gather : seconds to wait for more hellos.   tick : seconds between two `Tick` events.
     """
 
     job: bytes
@@ -267,7 +267,7 @@ class Core:
         if hello.completed[1] > self.method.rounds or not all(map(self.sane_past, hello.past)):
             raise FrameRefused("hello", "invalid hello: it states rounds or sites that the job does not have")
         if any(entry.number >= number for entry in hello.past):
-            raise FrameRefused("hello", "invalid hello: it states an attempt that is still to come")
+            raise FrameRefused("hello", "invalid hello: it states a charge in a later attempt")
 
     def sane_past(self, past: Past) -> bool:
         """Whether the sites and the rounds of an attempt exist in the job."""
@@ -285,8 +285,8 @@ class Core:
     def _renew(self, frame: SignedFrame, data: bytes, via: int) -> None:
         """Keep a known frame under another certificate of its sender, and pass it on.
 
-        The certificate replaces one that is now refused, or one with an earlier key. Other sites may refuse
-        the kept copy, because they know that the earlier key was revoked.
+        This is done if the certificate of the kept copy is now refused, or has an earlier key. Other sites
+        may already know that the earlier key was revoked, and then they refuse the kept copy.
         """
         variant = self.hellos.get(frame.slot, {}).get(frame.digest)
         held = variant if frame.kind == Kind.HELLO else self.board.get((frame.slot, frame.scope))
@@ -326,7 +326,7 @@ class Core:
         return True
 
     def rarely(self, since: float) -> bool:
-        """Whether to ask a long question now: at each repetition, twice as long after `since` as before."""
+        """Whether to ask a long question now: the time since `since` must have doubled since the last one."""
         if self.asked >= since and self.now - since < 2 * (self.asked - since):
             return False
         self.asked = self.now

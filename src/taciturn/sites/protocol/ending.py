@@ -1,16 +1,17 @@
 """The end of a run, in three steps; no site publishes a result before it is final.
 
 1. After the last round, each site states its result: it sends DONE, with the digest of the result.
-2. The result is final once all members of an attempt have sent the same digest, or at least a quorum if
-   others stay silent. Every later attempt includes an honest site of this quorum, so its result is the same.
+2. The result is final once all members of an attempt have sent the same digest. If some members stay silent,
+   the same digest from a quorum of sites is enough: every later attempt includes an honest site of this
+   quorum, so the later attempt has the same result.
 3. A site that has the final result sends LEAVE. LEAVE also lists every attempt in which the site was charged,
    because a site that was restored from an old state needs this list.
 
-An attempt is a sequence of rounds with fixed members; in an attempt without rounds, they only agree on the
-result. If the sites have one public state, they have a common state, and the result follows from the totals
-of the rounds. Otherwise each site continues from its own state, and the members' last vectors are the result.
-A site that was away takes over a result that a quorum states. The totals or vectors that it receives must
-lead to the digest of this result.
+An attempt is a sequence of rounds with fixed members; in an attempt without rounds, the members only agree
+on the result. In a run of masked sums, the sites have one common state, which is public, and the result
+follows from the totals of the rounds. Otherwise each site continues from its own state, and the members' last
+vectors are the result. A site that was away takes over a result that a quorum states. The totals or vectors
+that it receives must lead to the digest of this result.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ class Farewell:
     """The payload of LEAVE from a site that has the result.
 
     completed : the number of the last attempt, and the last complete round.
-    own : the attempts in which the site was charged. A site that ever lost its state or its keys adds them
-        to `agreed` instead.   agreed : the earlier attempts that the members of the last attempt agreed on.
+    own : the attempts in which the site was charged; empty for a site that ever lost its state or its keys.
+    agreed : the earlier attempts that the members of the last attempt agreed on. A site that ever lost its
+        state or its keys adds its own attempts to this list.
     """
 
     completed: tuple[int, int]
@@ -64,7 +66,7 @@ class Ending(RoundSteps):
 
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
-        self.end: tuple[int, bytes] | None = None  # number and id of the attempt that led to the result
+        self.end: tuple[int, bytes] | None = None  # (number, id) of the attempt that led to the result
         self.helped: set[int] = set()  # sites that are still in a meeting although there is a result
 
     def advance_meeting(self) -> None:
@@ -206,7 +208,7 @@ class Ending(RoundSteps):
         return all(found) or max(same, default=0) >= self.setup.quorum - 1
 
     def _another_done(self) -> bool:
-        """Without a common state: whether a member has stated a result. It then joins no other attempt."""
+        """Without a common state: whether a member has stated a result; it then joins no other attempt."""
         if self.common or self.attempt is None or self._has_stated():
             return False
         return any(key[:2] == (self.attempt.number, self.scope) for key in self.dones)
@@ -240,7 +242,7 @@ class Ending(RoundSteps):
         return True
 
     def _state_too(self) -> bool:
-        """State the result of others, once their totals or vectors lead to it: a quorum may need it."""
+        """State the result of others, once their totals or vectors lead to it, to help reach a quorum."""
         if not self.common and self._has_stated():
             return False
         for key, found in self.dones.items():
@@ -318,7 +320,7 @@ class Ending(RoundSteps):
         """Take over a final result, and the charges of this site that led to it."""
         said = self._farewells(key[0], [frame.sender for frame in frames])
         if len(said) <= self.liars:
-            return False  # among more farewells, one is honest and lists all attempts that were agreed on
+            return False  # with more farewells than liars, one is honest and lists all agreed attempts
         stated = [(*one.own, *one.agreed) for one in said.values()]
         try:
             if not all(map(self.sane_past, merge_past(stated))) or not self._hold_end(key):

@@ -2,8 +2,8 @@
 
 Zenoh's TLS has no revocation lists, so the holder of a revoked certificate can open a link. A relay decrypts
 the TLS of what it carries. Neither the holder nor the relay can open an envelope. Each process draws a
-sending key. A neighbour gets this key in answer to a signed request, if the neighbour's certificate is valid
-and not revoked.
+sending key, which encrypts its envelopes. A neighbour gets this key in answer to a signed request, if the
+neighbour's certificate is valid and not revoked.
 
     request    a frame of kind KEY: b"?", the X25519 key of the asker
     answer     a frame of kind KEY: b"!", the asker's X25519 key, the X25519 key of the answerer, nonce,
@@ -33,7 +33,7 @@ REQUEST, ANSWER = b"?", b"!"
 KEY, ID, NONCE, TAG = 32, 8, 12, 16
 OVERHEAD = len(MAGIC) + ID + NONCE + TAG + 1
 LARGEST_JOB = 2**13  # bytes of a job's settings that an answer may contain
-MOST_KEYS = 8  # keys kept for one neighbour: one for each process that has sent in its name
+MOST_KEYS = 8  # sending keys kept for one neighbour, which draws a new one at every start
 
 
 class Content(IntEnum):
@@ -48,7 +48,7 @@ class Content(IntEnum):
 class Envelopes:
     """The sending keys of this process and of its neighbours.
 
-    job : SHA-256 of the job.   shown : its public settings, sent to a neighbour that has another job.
+    job : SHA-256 of the job.   shown : the job's public settings, for a neighbour that has another job.
     seal : signs as this site.   check : raises `FrameRefused` if this neighbour did not sign the frame.
     draw : random bytes.
     """
@@ -108,7 +108,7 @@ class Envelopes:
         return self._sign(ANSWER + theirs + self._public + nonce + wrapped)
 
     def learn(self, frame: SignedFrame, via: int) -> bytes | None:
-        """If a frame answers this process, keep its sending key and return the bytes after it; else None."""
+        """If a frame answers this process, keep its key and return the bytes after the key; else None."""
         if frame.payload[: 1 + KEY] != ANSWER + self._public:
             return None
         theirs, rest = frame.payload[1 + KEY : 1 + 2 * KEY], frame.payload[1 + 2 * KEY :]

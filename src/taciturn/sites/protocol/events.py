@@ -56,7 +56,7 @@ class Stored:
 class StoreFailed:
     """No record of the `StoreRecords` with this number was stored.
 
-    budget : whether this is because the owner's account does not pay for the run.
+    budget : whether the reason is that the owner's account does not pay for the run.
     """
 
     number: int
@@ -91,7 +91,7 @@ class ChargedRelease:
 
 @dataclass(frozen=True)
 class StoreRecords:
-    """Put these records on disk, all or none; None deletes a record.
+    """Put these records on disk, either all or none of them. The value None deletes a record.
 
     No frame that depends on these records has been sent yet.
 
@@ -135,7 +135,7 @@ class Reason(Enum):
     IMPOSSIBLE = "impossible"  # no rows within the public bounds add up to the sum of a round
     COPY = "copy"  # another process signs with this site's key
     BUDGET = "budget"  # the owner's account does not pay for the run
-    DISK = "disk"  # something could not be stored
+    DISK = "disk"  # a record could not be stored
     ABORTED = "aborted"  # a computation failed; the round is charged
 
 

@@ -49,10 +49,10 @@ class Kind(IntEnum):
     HELLO = 1  # I want to take part in this attempt: nonce, public key, my completed rounds and charges
     PROPOSE = 2  # these sites should be the members of the attempt
     SIGN = 3  # I am a member of the attempt with this id
-    COMMIT = 4  # a hash of my share of the sum of round t, and hashes of the keys that mask it
-    MESSAGE = 5  # my share of the sum of round t, masked, or my vector of round t without masks
+    COMMIT = 4  # a hash of what I add to the sum of round t, and hashes of the keys that mask it
+    MESSAGE = 5  # what I add to the sum of round t, masked; in a run without masks, my vector of round t
     DONE = 6  # the digest of my result after the last round
-    LEAVE = 7  # I send nothing more: I have my result, or cannot continue
+    LEAVE = 7  # I send nothing more: I have my result, or I cannot continue
     TOTAL = 8  # the total of round t, for a site that was away
     KEY = 9  # a request for the key of a neighbour's envelopes, or the answer; no site stores it
 
@@ -127,11 +127,11 @@ def decode(data: bytes, *, largest: int) -> SignedFrame:
     if len(data) > size_cap(largest):
         raise FrameRefused("size", f"{len(data)} bytes, above the cap of {size_cap(largest)}")
     if len(data) < HEADER.size + SIGNATURE or not data.startswith(MAGIC):
-        raise _other_version(data) or FrameRefused("garbage", "not a frame: it does not begin like one")
+        raise _other_version(data) or FrameRefused("garbage", "not a frame: its first bytes are wrong")
     _, job, kind, attempt, t, sender, scope, n = HEADER.unpack_from(data)
     end = HEADER.size + n
     if not 0 <= len(data) - end - SIGNATURE <= LARGEST_CERTIFICATE:
-        raise FrameRefused("garbage", f"not a frame: {len(data)} bytes do not fit its header")
+        raise FrameRefused("garbage", f"not a frame: {len(data)} bytes do not match its header")
     payload, certificate = data[HEADER.size : end], data[end:-SIGNATURE]
     return SignedFrame(job, kind, attempt, t, sender, scope, payload, certificate, data[-SIGNATURE:])
 

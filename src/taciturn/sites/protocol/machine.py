@@ -2,10 +2,11 @@
 
 Volatile memory holds the keys of the attempt, which is a sequence of rounds with fixed members. If volatile
 memory matches the disk, a restarted site continues where it was: it sends the stored bytes again. After a
-reboot, or if the state was restored or copied, it does not match, and the site asks for a new attempt.
+reboot, or if the state was restored or copied, the two do not match, and the site asks for a new attempt.
 
-A site is in one of five phases: "new" (not started), "look" (without keys, it asks for the others' frames),
-"meet" (agrees with others on an attempt), "run" (takes part in rounds), "over" (has the result).
+A site is in one of five phases: "new" (it has not started), "look" (its keys are lost, and it asks for the
+frames of others), "meet" (it agrees with others on an attempt), "run" (it takes part in rounds), "over" (it
+has the result).
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class SiteProtocol(Ending):
         return self.effects
 
     def _finish_with(self, without: frozenset[int]) -> None:
-        """End the run after the last complete round: from now on, this site takes part in no round."""
+        """Ask to end the run after the last complete round; from now on, this site takes part in no round."""
         if self.phase == "over" or (self.phase == "meet" and self.finishing == without):
             return
         self.finishing = without
@@ -165,7 +166,7 @@ class SiteProtocol(Ending):
         if self._live():
             self.phase = "run"
             last = self.find(Kind.MESSAGE, self.number, self.completed[1], self.setup.own, self.scope)
-            if last is not None:  # if this site has a new key, others may refuse the copies with its old one
+            if last is not None:  # under the current key of this site: others may refuse an earlier key
                 self.publish(self.board[last.slot, last.scope][1])
             for key in ("commit", "message"):
                 frame = self.stored(key)
@@ -265,7 +266,7 @@ class SiteProtocol(Ending):
         self.effects += [SendFrame(data, (by,)) for data in dict.fromkeys(found)]
 
     def _past_hellos(self, attempt: int) -> dict[Slot, bytes]:
-        """The members' hellos of an attempt, from the disk: a member may have lost its state since."""
+        """The members' hellos of an attempt, from the disk, for a member that has since lost its state."""
         frames = unpack_frames(self.saved.get(f"attempt/{attempt}", bytes(6))[6:])
         return {self.read(data).slot: data for data in frames}
 
@@ -293,7 +294,7 @@ class SiteProtocol(Ending):
         if missing and (gone or self.now > self.waiting + self.setup.patience):
             names = sorted({self.setup.names[s.sender] for s in missing})
             if self.setup.all_needed:
-                self.stop(Reason.LEFT_ALONE, f"{', '.join(names[:5])} silent, and all sites are needed.")
+                self.stop(Reason.LEFT_ALONE, f"no message from {', '.join(names[:5])}; all sites are needed.")
                 return
             self.note(f"{', '.join(names[:5])} silent: the others continue in a new attempt", warning=True)
             self.meet()

@@ -3,8 +3,8 @@
 A hello is the statement of a site about itself before an attempt. A proposal names the members' hellos.
 An attempt is a sequence of rounds with fixed members. It is live once every member has signed its id. A site
 signs one id for each attempt number, and the numbers only increase. The id is a hash of the members' hellos,
-the first round and the remaining budget, so a site knows all of these before it signs. It deletes the keys
-of earlier attempts before it signs.
+the first round and the remaining budget, so a site knows all of these before it signs. Before it signs, it
+also deletes the keys of earlier attempts.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Meeting(CatchingUp):
     def _stated_past(self) -> list[Past]:
         """The attempts in which this site was charged.
 
-        Each entry states a round: the last one in which this site was charged, or the last one of which it
-        has a commit or a message. The later of the two counts.
+        Each entry states a round: the last round in which this site was charged, or the last round of which
+        this site has a commit or a message, whichever is later.
         """
         seen: dict[int, int] = {}
         for slot, _ in self.board:
@@ -233,14 +233,14 @@ class Meeting(CatchingUp):
         if self._variant(self.setup.own, digest) is None:
             return
         self.doubles += 1
-        self.lost = True  # this site may have been charged for more than it knows, so it believes the others
+        self.lost = True  # this site may have forgotten charges, so it accepts those that others state
         if self.doubles < MOST_DOUBLES:  # the hello may be from before this site's state was restored
             self.meet()
         else:
             self.stop(
                 Reason.COPY,
-                "another process signs with the name and key of this site: a copy of this site runs. This "
-                "process releases nothing more. Stop one of the two permanently.",
+                "another process signs with the name and key of this site: a copy of this site is running. "
+                "This process releases nothing more. Stop one of the two permanently.",
                 about=self.setup.own,
             )
 
@@ -258,7 +258,7 @@ class Meeting(CatchingUp):
         hellos = [read_hello(frame.payload) for frame in agreed.hellos.values()]
         releases = self.raised([h.past for h in hellos], [h.past for h in hellos if not h.lost])
         data = self.seal(Kind.SIGN, self.number, scope=scope)
-        if not self.lost and (unsigned := self.unsigned(agreed.past)):  # its own hello may come back in time
+        if not self.lost and (unsigned := self.unsigned(agreed.past)):  # others may have its lost hellos
             self.ask([Slot(Kind.HELLO, number, 0, self.setup.own) for number in sorted(unsigned)])
         self.store(
             {**records, "past": self._pack_pasts(), "sign": data}, lambda: self._say_signed(data), releases
@@ -275,8 +275,8 @@ class Meeting(CatchingUp):
         lived : the same, from the sites that never lost their state or their keys.
 
         If this site ever lost its state or keys, it accepts every stated charge. Otherwise it knows its
-        charges in the attempts that it signed, and ignores what others state about them. For an attempt that
-        it did not sign, it accepts a charge only if more than `self.liars` of the sites in `lived` report it.
+        charges in the attempts that it signed, and ignores statements about these. For an attempt that it did
+        not sign, it accepts a charge only if more than `self.liars` of the sites in `lived` state it.
         """
         releases: list[ChargedRelease] = []
         for entry in merge_past(stated):
@@ -302,7 +302,7 @@ class Meeting(CatchingUp):
             self.advance_meeting()
 
     def _begin(self, agreed: Agreed, scope: bytes) -> None:
-        """All members have signed: derive the keys, and store that the attempt is live."""
+        """Begin the attempt, which all members have signed: derive the keys, and store that it is live."""
         node, _ = self.numbers(agreed)
         if node is not None:
             keys = self._derive(agreed, node, scope)
@@ -385,8 +385,9 @@ class Meeting(CatchingUp):
             names = [setup.names[i] for i in sorted(self.absent())]
             self.stop(
                 Reason.LEFT_ALONE,
-                f"too few sites to continue: {', '.join(names[:5])} silent, and {needed} of "
-                f"{len(setup.names)} are needed. Everything is stored: run the same command to continue.",
+                f"too few sites to continue: no answer from {', '.join(names[:5])}, and {needed} of the "
+                f"{len(setup.names)} sites must take part. Everything is stored: run the same command to "
+                "continue.",
             )
             return
         self.fails += 1

@@ -5,8 +5,8 @@ last completed round and every attempt in which it was charged. A proposal names
 Everything about an attempt follows from these hellos, so all members that sign compute the same attempt:
 
     base      the last (attempt, round) that a member completed, with the digest of the public state after it
-    past      each earlier attempt up to the last charged round that any member states; its cost is subtracted
-              from the budget of all members
+    past      each earlier attempt, up to the last charged round that any member states; the cost of these
+              attempts is subtracted from the budget of all members
     left      the share of the budget that remains
     id        hash(job, number, members, base, left, settings of the rounds, hellos, past)
 """
@@ -89,7 +89,7 @@ def read_hello(payload: bytes) -> Hello:
         raise FrameRefused("hello", "invalid hello: it is too short") from error
     vector = payload[place:]
     if count > MOST_PAST or len(vector) != size or flags > FINISH + LOST:
-        raise FrameRefused("hello", "invalid hello: its parts do not fit")
+        raise FrameRefused("hello", "invalid hello: its lengths or flags are wrong")
     finish, lost = bool(flags & FINISH), bool(flags & LOST)
     return Hello(nonce, key, finish, without, (a, t), digest, past, vector, lost)
 
@@ -177,7 +177,7 @@ def agree(
 ) -> Agreed:
     """The attempt that the members' hellos define; `FrameRefused` if they contradict each other.
 
-    spent : (base, left, last round) -> the share of the budget that rounds base + 1 to the last one cost.
+    spent : (base, left, last) -> the share of the budget that the rounds from base + 1 to last cost.
     common : whether all sites have one public state; if not, each site continues from its own state.
     """
     members = tuple(sorted(hellos))

@@ -3,13 +3,14 @@
 A pad is a random vector that two sites share: one adds it to its message, the other subtracts it. So pads
 hide the messages, and cancel in their sum. Rule R: a site commits to its share before it uses a pad.
 
-    y_i       the share of site i in the sum of round t, noise included
-    K_ij      X25519 of fresh keys, HKDF over the id of the attempt and both numbers; ratcheted every round
+    y_i       what site i adds to the sum of round t, noise included (its share)
+    K_ij      the key of sites i and j: X25519 of fresh keys, then HKDF with the id of the attempt and both
+              numbers; in every round, the key is replaced by an HMAC of itself
     C_i       H(salt, y_i): a commitment to y_i, which site i sends before any site sends its message
     pad       ChaCha20 under HKDF(K_ij; attempt, t, C_i, C_j): it is bound to the shares of both sites
 
-A site that is rolled back, by a backup, a copy or a machine image with its memory, draws another y. It then
-has another C and other pads, so that no pad ever covers two messages.
+A site whose state is restored from a backup, a copy or a machine image with its memory draws another y. It
+then has another C and other pads, so that no pad ever covers two messages.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class RoundKeys:
         return RoundKeys(self.attempt, self.t + 1, ratcheted)
 
     def hashes(self, scope: bytes) -> dict[int, bytes]:
-        """H(K_ij) for every partner j. Both sites state it, to detect pads that would not cancel."""
+        """H(K_ij) for every partner j. Both partners send it, to detect pads that would not cancel."""
         info = label_bytes("shown", scope, self.t)
         return {j: hmac.digest(key, info, "sha256") for j, key in self.keys.items()}
 
@@ -94,7 +95,7 @@ def commitment(salt: bytes, y: bytes) -> bytes:
 
 
 def pack_commit(value: bytes, digest: bytes, hashes: Mapping[int, bytes]) -> bytes:
-    """The payload of a commit: C, the digest of public state and round settings, H(K_ij) for each partner."""
+    """The payload of a commit: C, a digest of the state and the round's settings, H(K_ij) per partner."""
     return value + digest + b"".join(_ENTRY.pack(j, hashes[j]) for j in sorted(hashes))
 
 

@@ -1,7 +1,8 @@
 """A round: each site sends a commit and then a message, and computes the total of all messages.
 
-y is the site's share of the total, noise included, and C = H(salt, y) is a commitment to it. K_ij is the key
-of two partners: sites that share a pad, a random vector that hides both shares and cancels in the total.
+y is what the site adds to the total, noise included. C = H(salt, y) is a commitment to y, with a random salt.
+Two sites are partners if they share a pad: a random vector that hides the y of both, and cancels in the
+total. K_ij is the key of the partners i and j.
 
     commit     draw the noise; keep y and the salt in volatile memory, store the charge and C; send C, the
                digest of the public state and the round's settings, and H(K_ij) for every partner
@@ -36,8 +37,9 @@ class RoundSteps(Meeting):
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
         """The neighbours to pass a frame on to: in a round of masked sums, along one path to each member.
 
-        A member that lacks a frame asks for it. If a site sends two sites different frames of a round, their
-        sums differ. The two sites then show their neighbours all frames of the round, which detects it.
+        A member that lacks a frame asks for it. If a site sends different frames of a round to two sites, the
+        sums of these two differ. They then show all frames of the round to their neighbours, which reveals
+        the contradiction.
         """
         if self.common and self.attempt is not None and frame.scope == self.scope and frame.t:
             if frame.sender not in self.routes:
@@ -59,9 +61,10 @@ class RoundSteps(Meeting):
         return [slot for slot in needed if (slot, self.scope) not in self.board]
 
     def _outdated(self) -> list[Slot]:
-        """Messages of the last complete round that other members may refuse: their certificates are invalid.
+        """Messages of the last complete round whose certificates are no longer valid.
 
-        A member that lacks the total of this round needs them under the senders' new certificates.
+        Other members may refuse these messages. A member that lacks the total of this round needs them under
+        the new certificates of their senders.
         """
         if self.attempt is None or not self.completed[1]:
             return []
@@ -137,7 +140,7 @@ class RoundSteps(Meeting):
         return True
 
     def _commit(self, t: int) -> None:
-        """Step 1: draw this site's share, store its charge and commitment, and send the commitment."""
+        """Step 1: draw y, store the charge and the commitment to y, and send the commitment."""
         if not self._may_charge(t) or self.keys is None:
             return
         salt, y = self._drawn_before(t) or (self.fresh(), self.node.message(self.state))
@@ -149,7 +152,7 @@ class RoundSteps(Meeting):
         self.store(records, lambda: self._say(data), releases)
 
     def _drawn_before(self, t: int) -> tuple[bytes, bytes] | None:
-        """The salt and y of round t in volatile memory; None if there are none. They survive a restart."""
+        """The salt and y of round t, if they are in volatile memory, which survives a restart; else None."""
         drawn = self.volatile.get("y", b"")
         if drawn[:8] != struct.pack("<II", self.number, t):
             return None
@@ -243,7 +246,7 @@ class RoundSteps(Meeting):
         self.store(records, lambda: self._say_message(data), releases)
 
     def _said(self, t: int, payload: bytes) -> bytes | None:
-        """The share in a message of round t; None if the message has another format."""
+        """The numbers in a message of round t; None if the message has another format."""
         if not self.node.padded(t):
             plain = read_plain(payload)
             payload = b"" if plain is None else plain[1]
@@ -278,7 +281,7 @@ class RoundSteps(Meeting):
         return held
 
     def _leads_to(self, t: int, held: Mapping[int, tuple[SignedFrame, bytes]]) -> bytes:
-        """The digest after round t with these messages; empty in a round between neighbours."""
+        """The digest after round t with these messages; empty if the round has no public result."""
         said = {i: self._said(t, frame.payload) or b"" for i, (frame, _) in held.items()}
         if not all(said.values()) or (not self.common and t < self.method.rounds):
             return b""
@@ -311,11 +314,11 @@ class RoundSteps(Meeting):
         if self.node.impossible(t, heard, payloads):
             blamed = self.node.blamed(t, payloads)
             self._show_round(t)
-            who = "" if blamed is None else f" {self.setup.names[blamed]} sent the values that make it so."
+            who = "" if blamed is None else f" The values of {self.setup.names[blamed]} make it impossible."
             self.stop(
                 Reason.IMPOSSIBLE,
                 f"the sum of round {t} is impossible: no rows within the public bounds add up to it.{who} A "
-                "site lies or has a fault. Nothing more is spent, and no model of this round is given out.",
+                "site lies or has a fault. Nothing more is spent, and no model of this round is written.",
                 about=blamed,
             )
             return
@@ -324,7 +327,7 @@ class RoundSteps(Meeting):
                 self.edged.add(i)
                 name = self.setup.names[i]
                 self.note(f"{name} sends values at the edge of the range since round {t}", warning=True)
-        if own is not None and t > self.charged(a):  # it was sent before this site's state was restored
+        if own is not None and t > self.charged(a):  # it left before this site's state was restored
             self.owed += self._charge(t)
             self.pending["past"] = self._pack_pasts()
         mine = b"" if own is None else self._said(t, own.payload) or b""
@@ -349,5 +352,5 @@ class RoundSteps(Meeting):
 
 
 def digest_of(vectors: Mapping[int, bytes]) -> bytes:
-    """The digest of the members' last vectors, which are the result if the sites have no common state."""
+    """The digest of the members' last vectors. If the sites have no common state, these are the result."""
     return hashlib.sha256(b"".join(vectors[i] for i in sorted(vectors))).digest()

@@ -35,7 +35,7 @@ def admit(ready: PreparedSite, account: Account | None, store: SiteStore | None 
 
 
 def _check_rehearsal(ready: PreparedSite) -> None:
-    """Refuse a rehearsal that the budget could not pay for; a rehearsal charges nothing."""
+    """Refuse a rehearsal whose cost would exceed the budget, although a rehearsal charges nothing."""
     forecast, budget = ready.forecast(), ready.budget.epsilon
     if forecast.epsilon > budget:
         raise BudgetExceeded(
@@ -57,7 +57,7 @@ def charge_first(ready: PreparedSite, account: Account | None, store: SiteStore)
 def read_mark(
     ready: PreparedSite, store: SiteStore, account: Account | None, *, newest: bool = False
 ) -> bool:
-    """Return whether the state is the newest. If not, the site may have sent more than the state records.
+    """Return whether this state is the newest. If not, the site may have sent more than the state records.
 
     In a masked job (random masks hide each message) an older state is safe: a new attempt has new masks.
     In any other job, raise `StateLost` unless the owner confirms that no newer state exists (`newest`).
@@ -68,8 +68,8 @@ def read_mark(
     forgotten = not store.charges and account.unfinished(what_for(ready.site), run)
     if forgotten and not newest and not masked:
         raise StateLost(
-            "this table was already charged for this job, but that run did not finish and this `state` has "
-            f"no record of it: the state was lost. {CONFIRM}"
+            "this table was already charged for this job, but that run did not finish and this `state` "
+            f"folder has no record of it: the state was lost. {CONFIRM}"
         )
     mark = marks.read(run)
     try:
@@ -87,6 +87,6 @@ def read_mark(
 
 
 def look_at_mark(store: SiteStore, account: Account | None) -> None:
-    """Note in the store if the high-water mark turns this run's figures into lower bounds ('at least')."""
+    """If the high-water mark turns this run's figures into lower bounds ('at least'), tell the store."""
     mark = None if account is None else account.marks.read(store.id)
     store.at_least |= mark is not None and mark.at_least

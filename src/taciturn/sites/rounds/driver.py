@@ -68,7 +68,7 @@ from .store import SiteStore
 from .waiting import WaitingRoom
 
 log = logging.getLogger("taciturn.site")
-STAY = 60.0  # the most seconds for which two contradictory frames are shown to the neighbours, as a proof
+STAY = 60.0  # the most seconds for which the proof (two contradictory frames) is sent to the neighbours
 SETTLE = 5.0  # seconds to look for a site that signed two contradictory frames
 AGAIN = 0.5  # seconds between two broadcasts of the proof
 BY_SIGNATURE = ("certificate", "name", "signature")  # `PreparedSite.setup` has counted these refusals already
@@ -96,7 +96,8 @@ def run_site(
     """Take part in the job until its end.
 
     step : called with the number of newly completed rounds.
-    watch, show : return context managers, which listen to Zenoh's own log and serve the status page.
+    watch, show : functions that return context managers. The first one listens to Zenoh's own log, the second
+        one serves the status page.
     without : end the run early, once all sites except these agree.
     newest : the owner confirms that no newer copy of the moved or restored state folder exists.
 
@@ -125,7 +126,7 @@ def run_site(
             protocol.volatile.update(without_secrets(protocol))
         if site.job.simulated:
             log.warning(
-                "this is a rehearsal: anyone can repeat the noise from the job's seed, so nothing is private"
+                "this is a rehearsal: anyone can reproduce the noise from the seed, so nothing is private"
             )
         if protocol.completed[1] < protocol.method.rounds:
             ready.warm_up()
@@ -202,20 +203,20 @@ class SiteDriver:
                 self._revoke()
                 self.links.look()
                 self.room.look()
-                # restarted after the tick: even if ticks are slow, received events come between them
+                # set after the tick, so that received events come between ticks even if ticks are slow
                 self.timer = time.monotonic() + self.protocol.setup.tick
         self.room.look(last=True)
         if isinstance(self.result, SiteResult):
             if missing := self.room.names:
                 names = ", ".join(missing)
                 log.warning(
-                    "stopped although %s may still need this site; if it does, run the command again", names
+                    "stopped, although %s may still need this site; if so, run the command again", names
                 )
             return self.result
         raise self.result or SiteError("the site stopped without a result.")
 
     def _revoke(self) -> None:
-        """Apply a change of the revoked certificates, with new links and new keys, as after a restart."""
+        """If the revoked certificates have changed, connect again with new keys, as after a restart."""
         revocations, trust = self.revoked.read_changed(), self.ready.trust
         if revocations is None or revocations == trust.revocations:
             return
@@ -227,11 +228,11 @@ class SiteDriver:
                 f"{self.revoked.site.source}: the certificate of this site cannot be used any more: {error}. "
                 "Give the site a new key and certificate, and run the same command."
             ) from error
-        log.warning("the revoked certificates have changed: connecting again, with new keys")
+        log.warning("the list of revoked certificates has changed: connecting again, with new keys")
         self.links.renew(self.revoked.site)
 
     def _next(self) -> Event:
-        """The next event: a pending one, a received one, or the timer."""
+        """The next event: a pending event of this site, a received event, or a tick."""
         if self.soon:
             return self.soon.popleft()
         now = time.monotonic()
@@ -296,7 +297,7 @@ class SiteDriver:
     # -- a run that must stop ---------------------------------------------------------------------------
 
     def _stop(self, effect: Stop) -> None:
-        """Raise the error of the reason. For some reasons, first look for a proof, or state the releases."""
+        """Raise the error for the reason. For some reasons, first look for a proof, or state the releases."""
         if effect.reason is Reason.LEFT_ALONE:
             self.room.look()
             if self.room.names:
@@ -332,12 +333,12 @@ class SiteDriver:
         whose = "this site itself, or a copy of it," if mine else owner
         when = f"round {t}" if t else "the end"
         raise Contradiction(
-            f"{whose} signed two frames that contradict each other, of {when}; both are in {written}, for "
-            f"anyone to check. {said}. The run has ended for all sites, and no model is written."
+            f"{whose} signed two frames that contradict each other, of {when}; both are in {written}, and "
+            f"anyone can check them. {said}. The run has ended for all sites, and no model is written."
         )
 
     def _stay(self, evidence: tuple[bytes, ...], owner: str) -> None:
-        """Send the proof (two frames) until each neighbour but the culprit returns it, for at most 60 s."""
+        """Send the two frames until every neighbour except the culprit has returned them, at most 60 s."""
         site = self.ready.site
         shown: dict[int, set[bytes]] = {
             site.job.names.index(name): set() for name in site.neighbours if name != owner

@@ -1,8 +1,9 @@
 """The start and the end of a run.
 
-Before a site connects, it checks whether its run is over and its state is the newest, and loads what it has
-sent. Rounds belong to attempts: sequences of rounds with fixed members. If a member drops out, the others
-start a new attempt. At the end all members of the last attempt have the same result, and each writes it.
+Before a site connects, it checks whether its run is over and whether its state is the newest, and loads what
+it has sent. Rounds belong to attempts: sequences of rounds with fixed members. If a member drops out, the
+others start a new attempt. At the end all members of the last attempt have the same result, and each of them
+writes it.
 """
 
 from __future__ import annotations
@@ -119,9 +120,10 @@ def recall(
 
 
 def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
-    """Entries that let the protocol continue a job without masks, which keeps no secrets in volatile memory.
+    """The entries of volatile memory with which a job without masks continues after a restart.
 
-    They state the attempt and round. Random bytes replace the private key, which such a job does not use.
+    Such a job keeps no secrets. So the entries state the attempt and the round, with random bytes in place of
+    a private key.
     """
     number, t = protocol.number, protocol.completed[1] + 1
     return {"secret": struct.pack("<I", number) + os.urandom(32), "keys": RoundKeys(number, t, {}).pack()}
@@ -137,8 +139,8 @@ def check_start(ready: PreparedSite, store: SiteStore, account: Account | None, 
     if proof is not None:
         said = state_released(ready, store, proof[1].owner)
         raise Contradiction(
-            f"{proof[1].owner} signed two frames that contradict each other; both are in {proof[0]}, for "
-            f"anyone to check. {said}. The run has ended for all sites."
+            f"{proof[1].owner} signed two frames that contradict each other; both are in {proof[0]}, and "
+            f"anyone can check them. {said}. The run has ended for all sites."
         )
     if store.over is not None:
         raise Contradiction(f"this run has ended for this site: {store.over} Agree on a new job.")

@@ -2,8 +2,8 @@
 
 If a site signed two frames (messages) that contradict each other, every site that receives both writes them
 to its state folder and shows them to its neighbours. The run ends for all sites, and the error names the
-culprit. Each site signs what it has actually released, in `stopped.json`, and no model is written. If a
-site already has its result, and only runs on for its neighbours, it deletes this result.
+culprit. Each site states what it has actually released, in the signed file `stopped.json`, and writes no
+model. A site that already has its result, and keeps running only for its neighbours, deletes the result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Equivocation:
 
     @property
     def t(self) -> int:
-        """The round of the frames, the later one if they differ; 0 for frames about the end of the run."""
+        """The later round of the two frames; 0 for frames about the end of the run."""
         return max(frame.t for frame in self.frames)
 
 
@@ -62,7 +62,7 @@ def write_proof(folder: Path, job: str, owner: str, data: Sequence[bytes]) -> Pa
 
 
 def find_proof(ready: PreparedSite) -> tuple[Path, Equivocation] | None:
-    """The proof of a contradiction in this job that an earlier process stored: then the run is over."""
+    """A proof of a contradiction in this job, which ended the run; None if no process has stored one."""
     for path in sorted(ready.site.state.glob("proof-*.json")):
         caught = read_proof(path, ready.trust)
         if caught.frames[0].job == ready.site.job.hash:
@@ -114,8 +114,8 @@ def cost_of(ready: PreparedSite, released: Sequence[int]) -> float:
 def state_released(ready: PreparedSite, store: SiteStore, cause: str, *, twice: int | None = None) -> str:
     """Write a signed report of what this site has actually released, and return its content as text.
 
-    twice : a round in which this site signed two frames; 0 for the end of the run. A copy of the site
-        may have sent every round up to this one, so each counts twice, and the figures are lower bounds.
+    twice : a round in which this site signed two frames; 0 for the end of the run. A copy of the site may
+        have sent every round up to this one, so each of them counts twice, and the figures are lower bounds.
     """
     released, at_least = store.rounds, store.at_least or twice is not None
     if twice is not None:

@@ -28,7 +28,7 @@ GATHER = 5.0  # seconds to wait for more hellos after the first; a hello is a si
 
 @dataclass(frozen=True)
 class PreparedSite:
-    """A site that may start: the method `prepared`, its rows and keys, and the facts for its ledger."""
+    """A site that may start: its method (`prepared`), its rows and keys, and the facts for its ledger."""
 
     site: Site
     prepared: SitesMethod
@@ -44,7 +44,7 @@ class PreparedSite:
         return self.prepared.forecast(self.run, self.budget.delta)
 
     def planned(self) -> Certificate:
-        """The cost that is charged to the account: against as many colluding sites as the owner assumes."""
+        """The cost that is charged to the account, if as many other sites collude as the owner assumes."""
         return self.prepared.forecast(judged(self.run, self.site.file.budget.colluding), self.budget.delta)
 
     def method(self) -> Any:
@@ -55,7 +55,7 @@ class PreparedSite:
     def setup(self, refusals: Refusals, *, mark: int, paid: bool = False) -> SiteSetup:
         """The setup of this site's protocol; without a `quorum` in the job, no site may drop out.
 
-        mark : the newest round that this site may have sent, by its state and the high-water mark.
+        mark : the newest round that this site may have sent, according to its state and the high-water mark.
         paid : whether the mark or the account shows that the state is not the newest.
         """
         site, job, method = self.site, self.site.job, self.method()
@@ -130,5 +130,5 @@ def _load(site: Site) -> Any:
 
 
 def prepare_run(site: Site) -> SitesMethod:
-    """The checked method, with all numbers that this site knows; it does not know other sites' noise."""
+    """The checked method, with all numbers that this site knows: all except the noise of other sites."""
     return site.job.settings.prepare(site.number, site.settings, real=not site.job.simulated)

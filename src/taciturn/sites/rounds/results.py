@@ -34,7 +34,7 @@ from .store import CERTIFICATE, MODEL, RESULT, STATEMENT, SiteStore
 
 FORMAT, STOPPED = "taciturn-statement/1", "taciturn-stopped/1"
 LARGEST, MOST_CERTIFICATE, MOST_MODEL = 2**20, 2**28, 2**28  # bytes of a statement and its files
-AHEAD = datetime.timedelta(days=1)  # the most by which two clocks may differ
+AHEAD = datetime.timedelta(days=1)  # the largest difference between two clocks
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
 _MASKED = ("colluding", "epsilon_against")
 _ONLY_IN = {
@@ -147,7 +147,7 @@ def statement(ready: PreparedSite, certificate: Certificate, texts: dict[str, st
 def _costs(certificate: Certificate) -> dict[str, Any]:
     """For a statement: the costs that a certificate states, and the hash of the ledger behind them.
 
-    A masked run adds the assumed number of colluding sites, and epsilon against 0, 1, ... of them.
+    For a masked run, also the assumed number of colluding sites, and epsilon if 0, 1, ... sites collude.
     """
     run, head = certificate.run, certificate.head
     facts: dict[str, Any] = {
@@ -248,7 +248,7 @@ def _check_facts(facts: dict[str, Any]) -> None:
 
 
 def _check_end(facts: dict[str, Any]) -> None:
-    """Check the entries of a whole run: its rounds, its pure epsilon, and how it ended if not as planned."""
+    """Check the entries of a whole run: its rounds, its pure epsilon, and how it ended (if unplanned)."""
     left_out = facts.get("left_out", 0)
     if not _is_whole(facts["rounds"]) or not _is_whole(left_out):
         raise TypeError("rounds")
@@ -259,7 +259,7 @@ def _check_end(facts: dict[str, Any]) -> None:
     ended, last = facts["ended"], facts["ended"]["round"]
     if not _is_whole(last, 1) or left_out > last:
         raise ValueError("ended")
-    total = facts["rounds"] + left_out  # without repeated rounds, at most one more than the last complete one
+    total = facts["rounds"] + left_out  # if no round was repeated: at most the last complete round + 1
     if "attempts" not in facts and (total < last or (left_out and total > last + 1)):
         raise ValueError("ended")
     if not isinstance(ended["reason"], str) or not (left_out or facts["site"] in ended["sites"]):
@@ -314,7 +314,7 @@ def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
     left_out = facts.get("left_out", 0)
     total = facts["rounds"] + left_out
     again = "attempts" in facts and _is_whole(rounds, 1) and left_out <= rounds <= total
-    completed = rounds if again else total  # an attempt may repeat rounds, which count again
+    completed = rounds if again else total  # an attempt may repeat rounds, and they count again
     stated = {
         "rounds": (completed if ended is None else ended["round"], rounds),
         "sites": (sites if ended is None else ended["sites"], sites),

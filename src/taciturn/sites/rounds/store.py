@@ -34,10 +34,10 @@ from ..state.high_water import file_identity
 
 FORMAT = 3  # the format of this file
 MODEL, RESULT, CERTIFICATE, STATEMENT = "model.json", "result.json", "certificate.json", "statement.json"
-REST = "rest"  # the key of a record: the planned rounds that will not be released
-OVER = "over"  # the key of a record: why the run must not continue
-FLOOR = "floor"  # the key of a record: the attempt and round that may have been sent uncharged
-OWN = (REST, FLOOR, OVER)  # keys of records that do not belong to the protocol
+REST = "rest"  # key of the record with the planned rounds that will not be released
+OVER = "over"  # key of the record that states why the run must not continue
+FLOOR = "floor"  # key of the record with the newest attempt and round that may have been sent uncharged
+OWN = (REST, FLOOR, OVER)  # keys of the records that do not belong to the protocol
 _ODD = (FrameRefused, struct.error)  # errors of unpacking a damaged record
 
 
@@ -66,7 +66,7 @@ class SiteStore:
             raise WrongFiles(f"{path.parent}: `state` must be a folder or must not exist yet.") from error
         check_place(path, write=True)
         self.path, self.run, self.facts, self.budget = path, run, facts, budget
-        self.at_least = False  # whether more was perhaps sent than is charged in this file
+        self.at_least = False  # whether the site may have sent more than this file charges
         self._lock = LockFile(path)
         try:
             with wrong_ledger_as(path), ledger_errors():
@@ -142,7 +142,7 @@ class SiteStore:
     def confirm(self, attempt: int, round: int) -> None:
         """Record that rounds up to this one may have been sent although this file has no charge for them.
 
-        From then on, the site states its privacy costs as 'at least'.
+        From then on, the site states its privacy costs as lower bounds ('at least').
         """
         self._floor, self.at_least = max(self._floor, (attempt, round)), True
         self.write(StoreRecords(0, {FLOOR: json.dumps(self._floor).encode()}))
@@ -159,7 +159,7 @@ class SiteStore:
 
     @property
     def over(self) -> str | None:
-        """Why this run must not continue; None if it may."""
+        """Why this run must not continue; None if it may continue."""
         found = self._record(OVER)
         return None if found is None else found.decode()
 
@@ -204,7 +204,7 @@ def charged_ledger(
     rest: tuple[SumFacts, ...] = (),
     budget: SiteBudget | None = None,
 ) -> ChargedLedger:
-    """The ledger of these charges. `rest` was planned but not released; `budget` is recorded, not checked."""
+    """The ledger of these charges. `rest` : planned, unreleased rounds. `budget` is recorded, not checked."""
     rows = sorted(charges, key=lambda body: (body["attempt"], body["round"]))
     sums = [body for body in rows if "charge" not in body]
     stated = [(str(body["scope"]), tuple(body["members"]), SumFacts(**body["sum"])) for body in sums]

@@ -1,4 +1,4 @@
-"""The sites that a site waits for, and since when: for the log, the neighbours, and `taciturn site status`.
+"""Which sites a site waits for, and since when: for the log, the neighbours, and `taciturn site status`.
 
 These reports are for people to read. The protocol does not depend on them.
 """
@@ -19,14 +19,17 @@ from ..transport.zenoh import ZenohLinks
 from ..wire.probe import probe
 from ..wire.whereabouts import Whereabouts, clock, write_seen
 
-WRITE = 1.0  # seconds between two writes of the file for `status`
+WRITE = 1.0  # seconds between two writes of the file that `taciturn site status` reads
 SAY = 10.0  # seconds of silence before the first line in the log; more lines follow after 10 s, 100 s, ...
 log = logging.getLogger("taciturn.site")
 
 
 @dataclass
 class WaitingRoom:
-    """The sites that this site waits for (`names`), and since when. `place` : phase, attempt and round."""
+    """The sites that this site waits for (`names`), and since when.
+
+    place : the phase, attempt and round of this site.
+    """
 
     site: Site
     protocol: SiteProtocol
@@ -42,7 +45,7 @@ class WaitingRoom:
     gap: float = SAY
 
     def note_heard(self) -> None:
-        """Record the last round that was heard from each neighbour; 0 before its first round."""
+        """Record, for each neighbour, the last round of which this site has received a frame."""
         for slot, _ in self.protocol.board:
             name = self.site.job.names[slot.sender]
             if slot.kind in (Kind.COMMIT, Kind.MESSAGE) and name in self.site.neighbours:
@@ -51,7 +54,7 @@ class WaitingRoom:
                     self.heard[name] = slot.t, time.time()
 
     def look(self, *, last: bool = False) -> None:
-        """About twice a second: find missing sites, report them to neighbours and a file, log a long wait."""
+        """Find the missing sites, report them to neighbours and in a file, and log a long wait."""
         names = tuple(self.site.job.names[i] for i in sorted(self.protocol.waits_for()))
         now, place = time.monotonic(), (self.protocol.phase, self.protocol.number, self.round)
         if not self.names or place != self.place:
@@ -79,7 +82,7 @@ class WaitingRoom:
         return protocol.completed[1] + 1
 
     def what(self) -> str:
-        """What this site waits for, as text: the start, a round, an attempt or the end."""
+        """What this site waits for, as text: for example the start of the run, a round or a new attempt."""
         protocol, rounds = self.protocol, self.site.job.rounds
         if protocol.phase == "over":
             return "until it is done too"
@@ -98,8 +101,8 @@ class WaitingRoom:
         finishers = [site.job.names[i] for i in self.protocol.finishers()]
         if finishers and self.protocol.phase == "meet":
             said += (
-                f"; {', '.join(finishers[:5])} will release nothing more, to finish the run now: to agree, "
-                "stop this site and run taciturn site finish"
+                f"; {', '.join(finishers[:5])} will release nothing more, to finish the run now; if you "
+                "agree, stop this site and run: taciturn site finish"
             )
         return said
 

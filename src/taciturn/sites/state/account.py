@@ -1,13 +1,13 @@
-"""The account of a table: one budget for all jobs that ever used it, in a file that belongs to the table.
+"""The account of a table: one budget for all jobs that ever use the table, in a file of its own.
 
 A run is charged in full, right before its first message is stored, and stays charged however it ends. Before
-that it costs nothing: a site that only connected has released nothing. The charge is made once for each
-run, also after restarts and restores. Estimators and training jobs may use the same file: it is a
+that it costs nothing: a site that only connected has released nothing. Each run is charged only once, even if
+the site is restarted or restored. Estimators and training jobs may use the same file: it is a
 `taciturn.Budget`.
 
 If site.toml has no `budget.ledger`, the account is in the user's data folder, under a hash of the place of
-the rows. This folder gets no second account for a table with the same columns as another: the table may
-be a copy, and a copy must not get its own budget.
+the rows. If this folder has an account of another table with the same columns, no new account is created: the
+new table may be a copy of the other, and a copy must not get its own budget.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ class Account:
     def check(self, run: str) -> None:
         """Raise `WrongFiles` if the account no longer contains a run that was charged to it.
 
-        In that case the file was deleted, emptied, restored or replaced. An unchanged file costs one `stat`;
-        a file that has changed, perhaps because another job was charged to it, is read again.
+        In that case the file was deleted, emptied, restored or replaced. The file is read again only if it
+        has changed, for example because another job was charged to it.
         """
         found = self._look()  # taken before reading, so that a change meanwhile is noticed next time
         if not found or found != self._looked.get(run):

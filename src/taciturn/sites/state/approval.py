@@ -1,7 +1,7 @@
 """Approval: a site runs no job, except a rehearsal, without approval by its owner or by rules in site.toml.
 
-The table's audit log has every answer to a job (approved or refused). Each row contains the hash of the row
-before.
+The table's audit log has every answer to a job (approved or refused). Each row contains the hash of the
+previous row.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def audit_log(account: Account) -> AuditLog:
 def decide(
     site: Site, planned: Planned, account: Account, *, charged: bool = False, log: bool = True
 ) -> Decision:
-    """Decide whether the site may take part now; a `charged` run is not paid for again.
+    """Decide whether the site may take part now. A run that is already `charged` is not paid for again.
 
     An answer that differs from the previous answer is written to the audit log, unless `log` is False.
     """

@@ -3,8 +3,8 @@
 Rounds belong to attempts: sequences of rounds with fixed members. The mark is raised after a message is
 stored and before it is sent. A state that was restored from a backup lacks later messages, so it is below the
 mark. In a job without masks, a site with a restored or moved state continues only if the owner confirms that
-no newer state exists: reports of neighbours do not prove it. After that, all figures of the run are lower
-bounds ('at least').
+no newer state exists; the reports of neighbours cannot prove this. After that, all figures of the run are
+lower bounds ('at least').
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ CONFIRM = (
 
 @dataclass(frozen=True)
 class Mark:
-    """The newest round that was stored, its attempt, and the state file (as a hash of its identity).
+    """The newest round that was stored, its attempt, and a hash that identifies the state file (`place`).
 
-    at_least : the site continued from a state that was restored or moved, so more may have been sent.
+    at_least : whether the site continued from a restored or moved state, so that it may have sent more.
     writes : how often the mark was written.
     """
 
@@ -82,7 +82,7 @@ class HighWaterMark:
             )
 
     def confirm(self, run: str, attempt: int, round: int, place: str) -> None:
-        """Set the mark to a state that was restored or moved; its figures become 'at least'.
+        """Set the mark to a state that was restored or moved; then all figures are lower bounds.
 
         A state that matches the mark changes nothing.
         """
@@ -171,8 +171,8 @@ def file_identity(path: Path) -> str:
 
     It contains the path, inode and machine of the file, and the inode and change time of its lock file, which
     is never written to. A copy has another inode. A copy in the place of the original has another lock file,
-    or a later change time. The text does not reveal a file that was overwritten in place, but its older round
-    does. The device number is left out: on some machines a restart changes it.
+    or a later change time. If an older file was written over the original, the text stays the same, but the
+    older round in the file reveals it. The device number is left out: on some machines a restart changes it.
     """
     lock = path.with_name(path.name + ".lock").stat()
     numbers = f"{path.stat().st_ino} {lock.st_ino} {lock.st_ctime_ns}"

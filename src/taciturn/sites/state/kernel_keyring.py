@@ -1,4 +1,4 @@
-"""Secrets in the kernel's keyring of this user: memory of the kernel, which is never swapped.
+"""Secrets in the keyring of this user in the Linux kernel, whose memory is never swapped to a disk.
 
 This module uses system calls, because the C library has no functions for keys.
 """
@@ -26,7 +26,7 @@ def _call(which: int, *arguments: object) -> int | None:
     if platform.system() != "Linux" or platform.machine() not in _CALLS:
         raise SiteError(
             f"the kernel's keyring needs Linux on one of {', '.join(_CALLS)}; this is {platform.system()} on "
-            f"{platform.machine()}. Name a folder on a tmpfs in `keys.volatile`."
+            f"{platform.machine()}. Set `keys.volatile` to the path of a folder on a tmpfs."
         )
     plain = [ctypes.c_long(entry) if isinstance(entry, int) else entry for entry in arguments]
     number = ctypes.c_long(_CALLS[platform.machine()][which])
@@ -36,7 +36,7 @@ def _call(which: int, *arguments: object) -> int | None:
     code = ctypes.get_errno()
     if code in _MISSING:
         return None
-    hint = "; its quota is in /proc/sys/kernel/keys/maxbytes" if code == errno.EDQUOT else ""
+    hint = "; /proc/sys/kernel/keys/maxbytes limits its size" if code == errno.EDQUOT else ""
     raise SiteError(f"the kernel's keyring cannot be used ({os.strerror(code)}){hint}.")
 
 
@@ -61,8 +61,8 @@ class KernelKeyring:
         """Store a secret, replacing the old one."""
         if len(secret) > LARGEST:
             raise SiteError(
-                f"the kernel's keyring holds at most {LARGEST} bytes in one key; got {len(secret)}. Name a "
-                "folder on a tmpfs in `keys.volatile`."
+                f"the kernel's keyring holds at most {LARGEST} bytes in one key; got {len(secret)}. Set "
+                "`keys.volatile` to the path of a folder on a tmpfs."
             )
         _call(_KEYCTL, _LINK, _USER, _PROCESS)  # lets this process read the keys of its user
         if _call(_ADD, b"user", self._described(name), secret, len(secret), _USER) is None:

@@ -1,7 +1,7 @@
 """Keys in memory that a power cut erases: a tmpfs that is never swapped, or the kernel's keyring.
 
 A masked job, in which masks hide each message, keeps its private keys, salts and noise here, and never in the
-state file or a backup. They survive kill -9, but not a reboot. Each entry is bound to the state file, so a
+state file or a backup. These entries survive kill -9, but not a reboot. Each is bound to the state file, so a
 site whose state file was moved, copied or replaced finds no entries. The disk of a hibernated machine and a
 snapshot of a virtual machine with its memory contain the keys: protect both like a key.
 """
@@ -26,7 +26,7 @@ from ..files.site import KEYRING
 from .high_water import file_identity
 from .kernel_keyring import KernelKeyring
 
-NAMES = ("secret", "keys", "y")  # names of entries; each entry states its attempt and round
+NAMES = ("secret", "keys", "y")  # names of the entries; each entry begins with the number of its attempt
 _MAGIC = b"taciturn keys 2\n"
 _IN_MEMORY = (0x01021994, 0x858458F6)  # `f_type` of a tmpfs and of a ramfs in struct statfs
 _LONG_FIRST = ("x86_64", "aarch64", "riscv64")  # machines on which `f_type` is the first long of the struct
@@ -56,7 +56,7 @@ class VolatileMemory:
         return {name: secret for name, secret in secrets.items() if found[name] == self._seal(secret)}
 
     def change(self, entries: Mapping[str, bytes | None]) -> None:
-        """Replace entries; None overwrites and deletes one."""
+        """Replace entries; the value None overwrites and deletes an entry."""
         for name, secret in entries.items():
             if secret is None:
                 self.place.delete(name)
@@ -161,7 +161,7 @@ class MemoryFolder:
     folder: Path
 
     def write(self, name: str, secret: bytes) -> None:
-        """Store a secret. Raise `WrongFiles` if the folder is no longer safe, for example with swap on."""
+        """Store a secret. Raise `WrongFiles` if the folder is no longer safe, for example after `swapon`."""
         self._make()
         place, part = self._place(name), self._part(name)
         try:

@@ -6,8 +6,8 @@
 The access rules of `wire/config.py` let each neighbour send under its own name only. A frame is a signed
 message of the protocol; a question asks for frames. Both are sent in an envelope, which is encrypted with the
 sender's key. Only the requests for these keys, and the answers, have no envelope. Zenoh silently loses a
-message that is sent before a link is up. So this class notifies the site when a neighbour's key arrives, and
-the site then asks for the frames that it lacks.
+message that is sent before a link is up. So `ZenohLinks` notifies the site when a neighbour's key arrives,
+and the site then asks for the frames that it lacks.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class ZenohLinks:
     """The links of one site. Use it in a `with` block.
 
     identity, trust : the key that this site signs with, and the keys that it accepts.
-    tell : called with every event; it must be safe to call from any thread.
+    tell : a function that is called with every event, on any thread.
     largest : bytes of the largest frame.
-    told : called on a thread of Zenoh, with a neighbour's report about waiting sites.
+    told : a function that is called with a neighbour's report about waiting sites, on a thread of Zenoh.
     met : the neighbours with the same job whose keys have arrived.
     answered : the neighbours that have requested this site's key and got an answer.
     """
@@ -228,7 +228,7 @@ class ZenohLinks:
             self._offer(self._envelopes.request, (via,))
 
     def _linked(self, event: Any) -> None:
-        """Handle a new link: request the key of a neighbour, which may have changed; refuse a stranger."""
+        """Handle a new link: request the key of a neighbour, which may have changed; refuse other parties."""
         if event.kind != zenoh.SampleKind.PUT:
             return
         name = event.link.auth_identifier
@@ -256,7 +256,7 @@ class ZenohLinks:
                 raise SiteError(f"the network failed: {_plain(error)}.") from error
 
     def _offer(self, data: bytes, to: tuple[int, ...] = ()) -> None:
-        """Send without blocking and without errors, for a thread of Zenoh. Lost data are requested again."""
+        """Send on a thread of Zenoh, without blocking and without errors. Lost data are requested again."""
         with suppress(SiteError):
             self._put(data, to, _DROP)
 
@@ -280,7 +280,7 @@ def _door_of(site: Site) -> Door | None:
 
 
 def _reach_relay(site: Site) -> None:
-    """If this site uses only the relay, wait for it, at most for `patience`. Zenoh would wait for ever."""
+    """If this site uses only the relay, wait until the relay answers, for at most `patience` seconds."""
     relay = site.job.relay
     if relay is None or not site.outward:
         return

@@ -1,4 +1,4 @@
-"""A whole network on this machine, to try things out: files, throw-away keys, generated rows, processes."""
+"""Run a whole network on this machine, with throw-away keys and generated rows, to try things out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def free_ports(count: int) -> list[int]:
                 ports.append(port)
         if len(ports) == count:
             return ports
-    raise SiteError(f"there are no {count} free ports between {PORTS.start} and {PORTS.stop}.")
+    raise SiteError(f"fewer than {count} ports are free between {PORTS.start} and {PORTS.stop}.")
 
 
 def issue(authority: Authority, folder: Path, name: str, hosts: Sequence[str]) -> None:
@@ -57,8 +57,9 @@ def make_network(
 ) -> list[Path]:
     """Write job.toml, a throw-away authority, and for each (X, y) of `shards` the folder of a site.
 
-    A site's folder has site.toml, keys and rows. `job` and `site` are the other entries of job.toml and of
-    every site.toml. A job with a seed is allowed as a rehearsal. Returns the paths of the site.toml files.
+    A site's folder has site.toml, keys and rows. `job` has the other entries of job.toml, and `site` has the
+    other entries of every site.toml. A job with a seed is allowed as a rehearsal. Returns the paths of the
+    site.toml files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"site-{i}" for i in range(len(shards))]
@@ -140,7 +141,7 @@ def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes
 def watch(
     paths: Sequence[Path], processes: Sequence[subprocess.Popen[bytes]], shown: Callable[[list[int]], None]
 ) -> list[Status]:
-    """Call `shown` with each site's number of completed rounds at every change; return once all succeeded."""
+    """Call `shown` with each site's number of completed rounds at every change, until all have succeeded."""
     sites, last = [load_site(path) for path in paths], [-1] * len(paths)
     while True:
         ended = [process.poll() for process in processes]

@@ -65,7 +65,7 @@ def _account(ready: PreparedSite, account: Account) -> list[Finding]:
 
 def _rehearsal(ready: PreparedSite) -> list[Finding]:
     """Findings about a job with a seed, which is never private: what it would cost without the seed."""
-    seed = "the job has a seed: anyone can repeat its noise, so nothing is private and nothing is charged"
+    seed = "the job has a seed: anyone can reproduce its noise; nothing is private, and nothing is charged"
     rounds, forecast, budget = ready.run.rounds, ready.forecast(), ready.budget.epsilon
     at = format_delta(ready.budget.delta)
     against = holds_while(forecast.run.colluding, forecast.epsilon_against(None))
@@ -92,7 +92,7 @@ def neighbours(
         try:
             return _meet(ready, seconds, refusals)
         except SiteError as error:
-            why = "is this site already running, or being checked twice at once?"
+            why = "is this site already running, or is another check of it running?"
             return [Finding(False, f"{str(error).rstrip('.')}; {why}")]
 
 
@@ -151,7 +151,7 @@ def _met(ready: PreparedSite, name: str, missing: bool, seen: Seen) -> Finding:
     if nameless := seen.kinds(NAMELESS):
         return Finding(False, f"{name}: not connected; a client was refused ({nameless}), see above")
     if wrong is None:
-        order = "are the `[[sites]]` of both jobs in the same order? The later site connects to the earlier"
-        job = f"this job is {ready.site.job.hash.hex()[:16]}"
+        order = "are the `[[sites]]` of both jobs in the same order? Later sites connect to earlier ones"
+        job = f"the hash of this job is {ready.site.job.hash.hex()[:16]}"
         return Finding(False, f"{name}: listens, but does not connect to this site: {order}; {job}")
     return Finding(False, f"{name}: has not connected to this site; has it been started?")

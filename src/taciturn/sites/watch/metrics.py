@@ -98,7 +98,7 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
     yield one(
         "epsilon_left", float(format_at_least(status.left)), "Epsilon left of the budget, rounded down."
     )
-    yield one("delta", status.delta, "The delta that epsilon is stated at.")
+    yield one("delta", status.delta, "The delta for which epsilon is computed.")
     yield one("certificate_days_left", now.certificate_days, "Days until this site's certificate expires.")
     yield one("descriptors", now.descriptors, "Open file descriptors of the process.")
     yield one("descriptors_limit", now.most_descriptors, "Limit of open file descriptors.")

@@ -52,7 +52,7 @@ def keys(ready: PreparedSite) -> Iterator[Finding]:
         yield Finding(True, f"keys: {shown}; compare all keys of the job by telephone")
     else:
         yield Finding(True, f"keys: the network's authority issued the certificate to {site.name}")
-        for authority in load_certificates(site.path(files.authority)):  # two while the authority changes
+        for authority in load_certificates(site.path(files.authority)):  # two, while one replaces the other
             shown = f"the authority's fingerprint is {fingerprint(authority)}"
             yield Finding(True, f"keys: {shown}; compare it with the other sites by telephone")
     private = site.path(files.private)
@@ -64,9 +64,9 @@ def keys(ready: PreparedSite) -> Iterator[Finding]:
 
 
 def _open_to_others(key: os.stat_result) -> bool:
-    """Whether other users than the user of this process can read the site's private key.
+    """Whether users other than the user of this process can read the site's private key.
 
-    A key that belongs to root may be readable by a group of this process, as Kubernetes stores secrets.
+    A key that belongs to root may be readable by a group of this process: Kubernetes stores secrets this way.
     """
     lent = key.st_uid == 0 != os.geteuid() and key.st_gid in {os.getegid(), *os.getgroups()}
     return bool(key.st_mode & (0o037 if lent else 0o077))
@@ -86,7 +86,7 @@ def _dates(ready: PreparedSite) -> Finding:
     text = f"keys: the certificate, or that of its authority, expires on {ends:%Y-%m-%d %H:%M} UTC"
     if left.total_seconds() < patience:
         return Finding(
-            False, f"{text}: earlier than `patience` ({patience:g} s) from now; have it renewed first"
+            False, f"{text}: in less than `patience` ({patience:g} s); have the certificate renewed first"
         )
     return Finding(
         True, f"{text}{': soon' if left < SOON else ''}, in {left / datetime.timedelta(days=1):.1f} days"

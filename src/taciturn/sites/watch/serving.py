@@ -21,9 +21,9 @@ LOOPBACK = "127.0.0.1"
 HTML, TEXT, JSON = "text/html", "text/plain", "application/json"
 _PLACE = re.compile(r"(localhost|[\d.]+):(\d{1,5})|unix:(.+)")
 _LEAST_TOKEN = 32  # characters; a random token of this length cannot be guessed
-_PATIENCE = 5.0  # a client that sends nothing for so many seconds is disconnected
-_LONGEST = 20.0  # so is a client that has not received its answer after so many seconds
-_MOST = 16  # the most clients at a time: others must not use up the file descriptors of the site
+_PATIENCE = 5.0  # a client that sends nothing for this many seconds is disconnected
+_LONGEST = 20.0  # a client that has not received its answer after this many seconds is disconnected, too
+_MOST = 16  # the most clients at a time, so that clients cannot use up the file descriptors of the site
 
 
 class Answer(NamedTuple):

@@ -97,7 +97,7 @@ class Status:
         return f"{format_at_least(self.left)} left of {format_given(self.budget)}; a rehearsal has no account"
 
     def further(self) -> list[str]:
-        """What neighbours report about other sites, and which sites hold up the run, as lines of text."""
+        """What neighbours report about other sites, and which sites delay the run, as lines of text."""
         near = {self.site, *(neighbour.name for neighbour in self.neighbours)}
         waits = [
             f"  {entry.name}: {stage_of(entry.round, self.rounds)}, waits for {', '.join(entry.waits_for)}"
@@ -137,7 +137,9 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         raise SiteError(f"{path}: does not exist yet: the site has not been started.")
     with wrong_ledger_as(path), open_to_read(path) as db:
         if not chain.exists(db):
-            raise WrongFiles(f"{path}: has no ledger. The next start fills an empty file; move another away.")
+            raise WrongFiles(
+                f"{path}: has no ledger. If it is empty, the next start fills it; if not, move it away."
+            )
         check_form(db, path, FORMAT)
         bodies, head = chain.verify_rows(db)
         facts = read_facts(bodies[0])
@@ -190,7 +192,10 @@ def stage_of(t: int, rounds: int) -> str:
 
 
 def _current(network: NetworkSeen, own: str, completed: int, finished: bool) -> NetworkSeen:
-    """`network`, or nothing once this site has finished, or has completed the round that `network` states."""
+    """`network` if it is up to date; else an empty `NetworkSeen`.
+
+    It is out of date once this site has finished, or has completed the round in which `network` sees it.
+    """
     mine = network.of(own)
     stale = mine is None or 0 < mine.round <= completed
     return NetworkSeen() if finished or stale else network

@@ -112,8 +112,8 @@ def _transport(job: NetworkJob, private: Path, certificate: Path, authority: Pat
 def _access(peers: dict[str, tuple[list[str], list[str]]]) -> dict[str, Any]:
     """Access rules that allow each peer what `peers` states, and deny everything else.
 
-    peers : for the common name in each peer's certificate, (the names under which this peer may send, the
-        names from which it may receive).
+    peers : for each peer, by the common name in its certificate: the names under which it may send, and the
+        names from which it may receive.
     """
     rules: list[dict[str, Any]] = []
     for peer, (own, near) in peers.items():

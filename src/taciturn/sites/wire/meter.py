@@ -3,8 +3,9 @@
 Zenoh silently drops a message that is far larger than a frame. The byte counts still reveal its sender.
 
 If a client disconnects without a certificate, Zenoh accepts no other client for a tenth of a second. Without
-free file descriptors, Zenoh neither accepts nor closes a connection. So a site takes all descriptors that it
-may have, counts the connections at its port, and reopens the port after many clients have left.
+free file descriptors, Zenoh neither accepts nor closes a connection. So a site raises its limit of
+descriptors as far as it may, counts the connections at its port, and reopens the port after many clients have
+left.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ DOOR = 4  # connections are counted at every fourth check, because the kernel's 
 CROWD, FEW = 20, 5  # the port is reopened after more than CROWD clients left, if at most FEW strangers stay
 MOST_DESCRIPTORS = 2**20
 _ESTABLISHED, _CLOSED = "01", "08"  # states in /proc/net/tcp: connected; closed by the far end
-SPARE, KEEPING = 2**26, 1024  # bytes that a link may receive besides its messages: once, and per second
+SPARE, KEEPING = 2**26, 1024  # bytes that a link may receive besides its messages: in total, plus per second
 
 
 class Meter:
     """Reports to `refusals` every link that received far more bytes than its messages contain.
 
-    ends : returns the far end ("tls/host:port") of each open link, with the name in its certificate.
-    crowd : called when many clients of the port `door` have left.
+    ends : a function that returns the far end ("tls/host:port") of each open link, and the name in its
+        certificate.
+    crowd : a function that is called when many clients of the port `door` have left.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Meter:
         for end, name in self._ends().items():
             if came.get(end, 0) > spare + 4 * self._messages[name]:
                 self._refusals.refuse(
-                    name, "flood", f"{came[end]} bytes so far, far more than its frames have"
+                    name, "flood", f"it has sent {came[end]} bytes: far more than its frames have"
                 )
 
     def _run(self) -> None:
@@ -88,7 +90,7 @@ class Meter:
                 self.look()
             except OSError as error:  # no file descriptor is free
                 if not said:
-                    log.warning("cannot look at the links: %s", error.strerror)
+                    log.warning("cannot check the bytes on the links: %s", error.strerror)
                 said = True
             if self._door is not None and looks % DOOR == 0 and self._door.crowd_left():
                 self._crowd()
@@ -149,7 +151,7 @@ def bytes_received() -> dict[str, int]:
     counts: dict[str, int] = {}
     for found in _sockets():
         with suppress(OSError, ValueError):  # closed meanwhile, or no TCP connection
-            info = _tcp_info(found)  # first: only a TCP socket has a far end with a host and a port
+            info = _tcp_info(found)  # raises for other sockets, whose far end has no host and port
             host, port = found.getpeername()[:2]
             end = f"tls/{f'[{host}]' if ':' in host else host}:{port}"
             counts[end] = _number_in(info, _RECEIVED, _RECEIVED_AT)
@@ -171,7 +173,7 @@ def most_callers() -> int:
 
 
 def _sockets() -> Iterator[socket.socket]:
-    """Every socket of this process. Its descriptor is not duplicated: all may be in use."""
+    """Every socket of this process. No descriptor is duplicated, because none may be free."""
     for entry in os.listdir("/proc/self/fd"):
         with suppress(OSError):  # closed meanwhile
             if stat.S_ISSOCK(os.stat(int(entry)).st_mode):

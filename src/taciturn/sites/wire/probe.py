@@ -38,7 +38,7 @@ def probe(site: Site, name: str, endpoint: str) -> str | None:
     except ssl.SSLCertVerificationError as error:
         return f"the certificate at {endpoint} is not trusted: {error.verify_message}"
     except ssl.SSLError as error:
-        return f"{endpoint} refused this site's certificate, or speaks no TLS: {error.reason}"
+        return f"{endpoint} refused this site's certificate, or does not use TLS: {error.reason}"
     except TimeoutError:
         return f"{endpoint} does not answer"
     except OSError as error:
@@ -68,7 +68,7 @@ class Probes:
                     self._note(name, probe(self._site, name, endpoint))
 
     def _note(self, name: str, wrong: str | None) -> None:
-        """Keep this result; if the neighbour now cannot be reached, keep an earlier result instead."""
+        """Keep this result. If no process answered, keep an earlier result of this neighbour instead."""
         if name not in self.found or not (wrong and any(words in wrong for words in NOBODY)):
             self.found[name] = wrong
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ...core.errors import one_line
 
 LASTING = ("job", "version")  # kinds of refusals that waiting does not resolve
-MOST_TOLD = 3  # the most explanations logged for one sender, which may send a new one each time
+MOST_TOLD = 3  # the most explanations that are logged for one sender, because a sender may change them
 
 log = logging.getLogger("taciturn.site")
 
@@ -27,7 +27,8 @@ log.addFilter(_spell_out)
 class Refusals:
     """Counts of refusals by sender and kind. Only this site's own log and metrics show them.
 
-    connected : returns the names of the connected sites. A nameless rejected client may be one of the others.
+    connected : a function that returns the names of the connected sites. A rejected client without a name may
+        be one of the sites that are not connected.
     """
 
     def __init__(self) -> None:
@@ -68,7 +69,7 @@ class Refusals:
             self._explained = {key: words for key, words in self._explained.items() if key[0] != sender}
 
     def reason(self, sender: str) -> str:
-        """Why all frames of `sender` are rejected until an operator acts; empty if they are not."""
+        """Why all frames of `sender` are rejected until an operator acts; "" if there is no reason."""
         with self._lock:
             return self._reasons.get(sender, "")
 

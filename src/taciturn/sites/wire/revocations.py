@@ -1,7 +1,7 @@
 """Revoked certificates, from site.toml and from the authority's lists. A running site reads them again.
 
-A site rejects everything that a revoked certificate has signed, and from then on encrypts what it sends under
-a key that the holder of the certificate does not get.
+A site rejects everything that is signed with a revoked certificate. From then on, it encrypts what it sends
+with a new key, which the holder of the certificate does not get.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RevocationFiles:
         """
         if (found := self._look()) == self._seen:
             return None
-        self._seen = found  # a list that site.toml names only now is missing here, and is read twice
+        self._seen = found  # lacks a list that site.toml names only now; the next call reads it
         try:
             self.site = _with_new_revocations(self.site)
             keys = self.site.file.keys

@@ -66,7 +66,7 @@ class Trust:
         self._known: dict[bytes, _KnownCertificate] = {}
 
     def revoke(self, revocations: Revocations) -> None:
-        """Use these revocations from now on, instead of those so far."""
+        """Replace the revocations by these."""
         self.revocations = revocations
         self._known = {}
 
@@ -102,7 +102,7 @@ class Trust:
         return self._look(certificate).ends
 
     def _look(self, der: bytes) -> _KnownCertificate:
-        cache = self._known  # taken first: another thread may replace the revocations at any moment
+        cache = self._known  # not `self._known` below: another thread may replace it
         if (seen := cache.get(der)) is not None:
             return seen
         try:
@@ -168,7 +168,9 @@ def reader_trust(file: Path) -> Trust:
         name, key = common_name(certificate), certificate.public_key()
         if name is not None and isinstance(key, Ed25519PublicKey):
             if keys.setdefault(name, short_fingerprint(key)) != short_fingerprint(key):
-                raise SiteError(f"{file}: has two keys for {name!r}; keep the key that the job lists.")
+                raise SiteError(
+                    f"{file}: has two keys for {name!r}; keep only the certificate whose key the job lists."
+                )
     return Trust(found, keys=keys)
 
 

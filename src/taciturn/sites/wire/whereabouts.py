@@ -2,8 +2,9 @@
 
 A waiting site sends its neighbours a report as JSON, with an entry for each site that it has heard about: the
 site's number in the job's list, its round, the age of the entry, and the sites that it waits for. So a site
-can name the site that delays the run: if alpha waits for beta and beta for gamma, it is gamma. People read
-the reports in logs and with `status`. They are not signed, and the protocol does not depend on them.
+can name the site that delays the run: if alpha waits for beta, and beta waits for gamma, gamma delays it.
+People read the reports in logs and with `taciturn site status`. The reports are not signed, and the protocol
+does not depend on them.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Whereabouts:
         return json.dumps([(j, p.t, round(now - p.at, 1), p.waits_for[:NAMED]) for j, p in latest]).encode()
 
     def told(self, data: bytes) -> None:
-        """Take in a neighbour's report, if it is valid. The most recent report about another site wins."""
+        """Store a neighbour's report, if it is valid. The most recent report about another site wins."""
         now, sites = time.monotonic(), len(self.names)
         with self._lock, suppress(ValidationError):
             for j, t, seconds, waits_for in _REPORT.validate_json(data):
@@ -83,7 +84,7 @@ class Whereabouts:
                     self._known[j] = Position(t, tuple(waits_for), at)
 
     def blockers(self) -> tuple[str, ...]:
-        """The sites that this site waits for, directly or through others, and that wait for no site."""
+        """The sites that this site waits for, directly or through others, and that wait for no other site."""
         known = self.known()
         first = known[self.own].waits_for if self.own in known else ()
         seen, left, found = {self.own}, list(first), set()
@@ -139,7 +140,7 @@ def seen(whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]] | None
 
 
 def write_seen(state: Path, whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]]) -> None:
-    """Write the reports to the state folder, for `status`; errors such as a full disk are ignored."""
+    """Write the reports to the state folder, for `taciturn site status`; errors are ignored."""
     with suppress(OSError):
         write_whole(state / FILE, json.dumps(asdict(seen(whereabouts, heard))))
 

@@ -1,4 +1,4 @@
-"""Zenoh's own log, which reports clients that Zenoh rejected before our code saw them.
+"""Zenoh's own log, which reports clients that Zenoh itself rejected.
 
 If a handshake fails, or access control stops a message, the only trace is a line that Zenoh writes to file
 descriptor 1. This module reads these lines and reports them like every other refusal, once per sender. A
@@ -35,7 +35,8 @@ _REASONS = (
     (
         "received fatal alert",
         "turned down",
-        "it does not accept this site's certificate: another authority, or a host that is not in it",
+        "it does not accept this site's certificate: its authority differs, or the certificate does not name "
+        "the right host",
     ),
     ("key usage", "purpose", "its certificate does not allow outgoing connections: it lacks clientAuth"),
     ("UnknownIssuer", "authority", "its certificate is not from this network's authority"),
@@ -78,7 +79,7 @@ def report_refusals(site: Site, refusals: Refusals) -> Callable[[str], None]:
     """A function that reads one line of Zenoh's log and reports it to `refusals` if it is a refusal."""
     names = site.job.names
     ends = ("", "/**", "/all", *(f"/{to}/{other}" for to in ("to", "*") for other in names))
-    declared = {"taciturn", *(f"taciturn/{name}{end}" for name in names for end in ends)}  # by Zenoh itself
+    declared = {"taciturn", *(f"taciturn/{name}{end}" for name in names for end in ends)}  # Zenoh's own
 
     def read_line(line: str) -> None:
         handshake, denied = _HANDSHAKE.search(line), _DENIED.search(line)
@@ -101,7 +102,7 @@ def _reason(text: str) -> tuple[str, str]:
 
 
 def _listen(reading: int, heard: Callable[[str], None]) -> None:
-    """Read many lines at once, twenty times a second: Zenoh writes one for every message that passes."""
+    """Read many lines at once, twenty times a second: Zenoh writes a line for every message."""
     begun, all_of_it = b"", "RUST_LOG" in os.environ  # RUST_LOG asks for the full log
     with os.fdopen(reading, "rb", buffering=0) as lines:
         while piece := lines.read(2**16):
