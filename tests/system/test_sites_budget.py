@@ -46,7 +46,7 @@ def test_a_job_with_a_seed_is_refused_unless_the_owner_rehearses(tmp_path, capsy
     for command in [["check", str(paths[0]), "--wait", "0"], *(["run", str(path)] for path in paths)]:
         assert run(["site", *command]) == ExitCode.WRONG_FILES
         (line,) = capsys.readouterr().err.splitlines()
-        assert "`job.seed`: must be left out of the job; got 1." in line and "`rehearsal = true`" in line
+        assert "`job.seed`: must be left out of the job, except in a rehearsal; got 1." in line and "`rehearsal = true`" in line
     assert not any((path.parent / "state").exists() for path in paths)
 
 
