@@ -4,6 +4,7 @@ The noise is real: a round that is drawn again gives another frame. The cases of
 states under masks, is in tests/sites/rounds/test_driver.py and in the simulation.
 """
 
+import re
 import shutil
 from collections import defaultdict
 
@@ -45,7 +46,9 @@ def test_stale_state_releases_nothing_and_the_current_one_continues(ring_of, tmp
     shutil.copytree(tmp_path / "yesterday", state)
     ring.start(2)
     assert ring.running[2].wait() == ExitCode.STATE_LOST, ring.text(2)
-    assert "it is at round 2 of attempt 1, but this site has already sent round 4" in ring.text(2)
+    # round 3 if the kill came after round 4 was charged, and before it was marked as sent
+    said = "it is at round 2 of attempt 1, but this site has already sent round [34] of attempt 1"
+    assert re.search(said, ring.text(2)), ring.text(2)
     assert (state / "stopped.json").exists() and rounds_of(ring.sites[2]) == 2
     shutil.rmtree(state)
     (tmp_path / "today").rename(state)
