@@ -1,4 +1,4 @@
-"""MkDocs hooks: formulas become MathML when the site is built, and the menu lists only pages that exist."""
+"""MkDocs hooks: formulas become MathML, figures link to their files, the menu lists only pages that exist."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from latex2mathml.converter import convert
 _FORMULA = re.compile(
     r'<(span|div) class="arithmatex">\s*(?:\\\((?P<inline>.*?)\\\)|\\\[(?P<block>.*?)\\\])\s*</\1>', re.DOTALL
 )
+_BESIDE = re.compile(
+    r'(?:(?<=[\s>])[^\s<>]{1,8})?<math\b[^>]*display="inline".*?</math>[^\s<]{0,20}', re.DOTALL
+)
+_CODE = re.compile(r"<code>([^<]*-[^<]*)</code>")
+_HYPHENATED = re.compile(r"(?<!\S)(?=\S*-)\S{2,24}(?!\S)")
+_FIGURE = re.compile(r'(?<=<p>)<img [^>]*src="([^"]+)"[^>]*>')
 _SCRIPT = re.compile(r"\\mathscr\{?([A-Z])\}?")
 _MATHML = "{http://www.w3.org/1998/Math/MathML}"
 _RELATIONS = frozenset("\u2ab0\u2aaf\u00b1\u223c")
@@ -30,8 +36,14 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Replace the formulas of a page by MathML, which a browser draws without a script."""
-    return _FORMULA.sub(_drawn, html)
+    """Replace formulas by MathML, which a browser draws without a script. Link each figure to its file."""
+    html = _BESIDE.sub(_together, _FORMULA.sub(_drawn, html))
+    html = _CODE.sub(lambda code: f"<code>{_HYPHENATED.sub(_together, code[1])}</code>", html)
+    return _FIGURE.sub(r'<a href="\1">\g<0></a>', html)
+
+
+def _together(match: re.Match[str]) -> str:
+    return f'<span class="together">{match[0]}</span>'
 
 
 def _drawn(match: re.Match[str]) -> str:

@@ -108,3 +108,19 @@ def test_doctests_below_parameters_and_results_are_readable():
     )
     assert "- `x`: a number\n" in text and "```pycon\n>>> f(1)\n2\n```" in text and "`Run`: loss." in text
     assert readable("The rows are X[a : b].") == "The rows are X[a : b]."
+
+
+def test_no_line_ends_between_a_formula_and_its_comma_or_inside_an_option(site):
+    formula = r'<span class="arithmatex">\(x\)</span>'
+    page = site["on_page_content"](f"<p>has RDP{formula}, and <code>audit --table a-b</code> {formula}</p>")
+    assert re.search(r'has <span class="together">RDP<math.*?</math>,</span> and', page)
+    assert 'audit <span class="together">--table</span> <span class="together">a-b</span></code>' in page
+    block = "<pre><code><span></span>taciturn audit --table\n</code></pre>"
+    assert site["on_page_content"](block) == block
+
+
+def test_a_figure_links_to_its_file(site):
+    figure = '<img alt="A" src="img/a.png" />'
+    assert site["on_page_content"](f"<p>{figure}</p>") == f'<p><a href="img/a.png">{figure}</a></p>'
+    linked = f'<p><a href="b.svg">{figure}</a></p>'
+    assert site["on_page_content"](linked) == linked
