@@ -78,7 +78,7 @@ def test_the_statement_says_which_attempts_there_were_and_whose_noise_counts():
     said = certificate(replace(lived(), where="network", simulated=False)).statement()
     assert "the run had 2 attempts: attempt 1 began with message 1 and had 5 sites; attempt 2 began" in said
     assert "attempt 2 began with message 3 and had 4 sites." in said
-    assert "In each of 5 rounds every site that took part sent its share" in said
+    assert "In each of 5 rounds every site that took part computed a list of whole numbers" in said
     noise = "relies on the noise of the sites in its attempt, without the sites under the attacker's control"
     assert f"{noise}: at least 3 sites." in said
     assert "relies on the noise of the 4 sites" not in said

@@ -2,7 +2,7 @@
 
 `Claims` are the facts of a run and the numbers that follow from them. Norm noise has the density
 exp(-alpha ||e||), up to a constant. In a masked run the sites release only sums over all sites: masks hide
-the share of each site.
+the share of each site, which is what the site adds to a sum.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ class Certificate(Claims):
         `run.colluding` of the sites that do not hold this record collude; `epsilon_against(c)` is the epsilon
         if c of them collude. For a run that ended early, epsilon is the cost of all planned rounds, because
         the decision to stop may depend on the messages.
-    charged_epsilon : the epsilon of the charged rounds alone. It holds only if the decision to stop did not
-        depend on the messages.
+    charged_epsilon : the epsilon of only those rounds that the ledger records; it records a round before the
+        messages are sent. This epsilon holds only if the decision to stop did not depend on the messages.
     released : the digest of the model, vectors, counts or totals that this certificate is about; None for a
         plan, or if only a ledger was certified.
     mu : for masked sums, the run is mu-GDP (Gaussian differential privacy) if `run.colluding` sites collude.
@@ -85,7 +85,9 @@ class Certificate(Claims):
             here, there = getattr(found, name), getattr(self.released, name)
             if here != there:
                 about = "other values" if name == "sha256" else f"the {name} {there}, not {here}"
-                raise CertificateError(f"the certificate belongs to another release: it names {about}.")
+                raise CertificateError(
+                    f"the certificate belongs to another release: it was written for {about}."
+                )
 
     def __repr__(self) -> str:
         about = f"epsilon={format_cost(self.epsilon)}, delta={format_delta(self.delta)}"

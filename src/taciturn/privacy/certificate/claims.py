@@ -155,18 +155,18 @@ class Claims:
 
 
 def paper_curve(ledger: Ledger) -> Array:
-    """P(t) = max over sites of the sum up to t of K C (1.4 c1 + alpha) / (eta V B), (rounds,) [ZKL18]."""
+    """P(t) of [ZKL18], (rounds,): the largest sum of `paper_costs` over rounds 1..t that any site has."""
     table = Releases.of(ledger.run, ledger.sites, [ledger.columns(facts.site) for facts in ledger.sites])
     return np.asarray(np.cumsum(paper_costs(ledger.run, table), axis=1).max(axis=0))
 
 
 def pure_curve(claims: Claims, row: int | None = None) -> Array:
-    """The pure epsilon of the site in this row, or of the worst site, after each of its releases."""
+    """The pure epsilon of the site at position `row`, or of the worst site, after each of its releases."""
     return np.asarray(np.cumsum(pure_costs(claims.run, site_releases(claims, row))))
 
 
 def epsilon_curve(claims: Claims, row: int | None = None) -> Array:
-    """The epsilon at the claims' delta of the site in this row, or of the worst site, after each release."""
+    """Epsilon of the site at position `row`, or of the worst site, after each release, at `claims.delta`."""
     run, row = claims.run, _worst(claims) if row is None else row
     if run.mechanism.summed:
         rounds = claims.releases[row].t.tolist()
@@ -187,7 +187,7 @@ def epsilon_curve(claims: Claims, row: int | None = None) -> Array:
 
 
 def site_releases(claims: Claims, row: int | None = None) -> Releases:
-    """The releases of the site in this row, or of the worst site, with each round in a row of its own."""
+    """The releases of the site at position `row`, or of the worst site; one row of the tables per round."""
     row = _worst(claims) if row is None else row
     return Releases.of(claims.run, [claims.sites[row]], [claims.releases[row]]).by_round()
 

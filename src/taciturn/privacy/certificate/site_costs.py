@@ -48,10 +48,10 @@ def planned_columns(
 ) -> Columns | None:
     """The rounds that epsilon must include: the site's planned rounds, as far as its budget pays for them.
 
-    The decision to stop may depend on the messages, so the rounds after the stop count too. The result is
-    None if the facts do not state these rounds. In three cases the result is `charged` itself: all rounds
-    were charged; a site without charges sent nothing and has no cost; a budget at a fixed Renyi order is
-    certified as a whole.
+    The decision to end a run early may depend on the messages, so the planned rounds after the end count too.
+    The result is None if the facts do not state these rounds. In three cases the result is `charged` itself:
+    if all rounds were charged; if no round was charged, because the site then sent nothing; and if the budget
+    has a fixed Renyi order, because such a budget is certified as a whole.
     """
     if charged.t.size in (0, run.rounds) or (limit is not None and limit.order is not None):
         return charged
@@ -63,7 +63,7 @@ def planned_columns(
 
 
 def planned_charges(run: RunFacts, site: SiteFacts, rounds: int) -> Columns:
-    """The planned charges of a site's first rounds: those of the run's sums, then of the site's schedules."""
+    """The planned charges of a site's first rounds: for the run's sums, then by the site's schedules."""
     t = np.arange(1, rounds + 1)
     sums = np.array([entry.std for entry in run.sums[:rounds]])
     after = t[len(sums) :] - len(sums)
@@ -118,7 +118,7 @@ def check_budgets(run: RunFacts, rows: Sequence[Row]) -> None:
 
 @np.errstate(over="ignore", invalid="ignore")  # a bound that overflows is infinite
 def site_costs(run: RunFacts, rows: Sequence[Row], delta: float) -> tuple[SiteCost, ...]:
-    """The cost of every site; inf if its rounds are None. For equal sites the cost is computed only once."""
+    """The cost of every site; inf for a site whose rounds are None. Equal sites are computed only once."""
     if run.mechanism.summed:
         return tuple(_masked_site_cost(run, columns, delta) for _, _, columns in rows if columns is not None)
     keys = [_key(*row) for row in rows]
@@ -256,7 +256,10 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
 
 
 def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:
-    """Raise unless a certificate covers all sites of a run in one process, or one site of a run at sites."""
+    """Raise if the certificate of a real run covers a wrong number of sites.
+
+    It must cover all sites if the run was in one process, and exactly one site otherwise.
+    """
     expected = {"process": run.sites, "folders": 1, "network": 1}.get(run.where, len(sites))
     if len(sites) != expected:
         raise CertificateError(
@@ -270,5 +273,6 @@ def check_head(head: Head | None, releases: Sequence[Columns]) -> None:
     rows = 1 + sum(columns.t.size for columns in releases)
     if head is not None and head.rows != rows:
         raise CertificateError(
-            f"`ledger_head` states {head.rows} rows, but one row of facts and one row per charge make {rows}."
+            f"`ledger_head` states {head.rows} rows, but the ledger must have {rows}: one row of facts, and "
+            "one row for each charge."
         )

@@ -20,7 +20,7 @@ _WHERE = {
     "dual": "inside the computation (dual variable perturbation)",
     "primal": "to what was computed (primal variable perturbation)",
     "own": "by a method that is not part of taciturn",
-    "masked": "to each site's share of every sum (discrete Gaussian noise)",
+    "masked": "to each site's share of every sum",
 }
 _REPLACED = {
     "record": "If the target record were replaced by another",
@@ -101,7 +101,8 @@ def _cost(claims: Claims) -> str:
     if run.noise == "none":
         return """No random noise was added, so nothing limits what an attacker can learn about a person from
             what was sent: epsilon is infinite. Treat everything that was sent as personal data."""
-    said = f"Random noise was added {_WHERE[run.method]} before anything {_left(run)[0]}."
+    kind = "Random noise, drawn from a discrete Gaussian distribution," if run.masked else "Random noise"
+    said = f"{kind} was added {_WHERE[run.method]} before anything {_left(run)[0]}."
     if math.isinf(epsilon) and math.isfinite(claims.charged_epsilon):
         return said + " No finite epsilon is stated."
     if math.isinf(epsilon):
@@ -175,12 +176,14 @@ def _messages(run: RunFacts) -> str:
     inside = run.where == "process"
     if run.masked:
         if masked_words.one_process(run):
-            return """the process computed each site's share of a sum over all sites, in whole numbers, and
-                released only the sum. No one outside the process sees a share"""
+            return """the process computed a list of whole numbers for each site, called the site's share. It
+                added the shares of all sites, and released only their sum. No one outside the process sees a
+                share"""
         who = "all sites" if not run.attempts else "all these sites"
-        return f"""{"every site" if not run.attempts else "every site that took part"} sent its share of a
-            sum, in whole numbers. Masks hide each share. The masks cancel only when the messages of {who} are
-            added up. So no site sees the share of another site, and every site sees the sum"""
+        return f"""{"every site" if not run.attempts else "every site that took part"} computed a list of
+            whole numbers, called its share, and sent it hidden by masks. The masks cancel only when the
+            messages of {who} are added up. So every site sees the sum of the shares, and no site sees the
+            share of another site"""
     if inside:
         return f"""the process computed {_lists(run)} for every site, from the records of that site and from
             the numbers that its neighbours had released. It then released the result to the neighbours"""
@@ -189,7 +192,7 @@ def _messages(run: RunFacts) -> str:
 
 
 def _left(run: RunFacts) -> tuple[str, str, str]:
-    """Phrases for a release that follow 'before anything', 'only whole numbers' and 'the bits that were'."""
+    """How to say 'is released' after 'before anything', 'only whole numbers' and 'the bits that were'."""
     if run.where == "process":
         return "left the process", "are released", "released"
     return "left a site", "leave a site", "sent"

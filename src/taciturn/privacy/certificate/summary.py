@@ -38,11 +38,10 @@ def three_points(claims: Claims) -> list[str]:
         f"{right_guesses(claims.epsilon, claims.delta)} of the time (epsilon = "
         f"{format_cost(claims.epsilon)}); a coin toss is right 50% of the time."
     )
-    steps = [f"{right_guesses(epsilon)} at epsilon = {format_given(epsilon)}" for epsilon in SCALE]
-    others = (
-        "To compare with other values of epsilon: the share of right guesses is at most "
-        f"{steps[0]}, {steps[1]} and {steps[2]}."
-    )
+    steps = [
+        f"{right_guesses(epsilon)} of the time at epsilon = {format_given(epsilon)}" for epsilon in SCALE
+    ]
+    others = f"For comparison, the attacker is right at most {steps[0]}, {steps[1]} and {steps[2]}."
     return [done, reveals, f"{others} {EVERYDAY}"]
 
 
