@@ -36,13 +36,13 @@ class Choice(Facts):
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ({"method": "DPP"}, "`method`: must be 'penalty' or 'dual'; got 'DPP'."),
-        ({"size": 1.5}, "`size`: must be a whole number; got 1.5."),
-        ({"share": "half"}, "`share`: must be a number."),
-        ({"share": float("inf")}, "`share`: must be a finite number; got inf."),
-        ({"names": "north"}, "`names`: must be a list."),
-        ({"names": [3]}, "`names.0`: must be a text; got 3."),
-        ({"seize": 1}, "`seize`: is not a known key."),
+        ({"method": "DPP"}, "`method` must be 'penalty' or 'dual'; got 'DPP'."),
+        ({"size": 1.5}, "`size` must be a whole number; got 1.5."),
+        ({"share": "half"}, "`share` must be a number."),
+        ({"share": float("inf")}, "`share` must be a finite number; got inf."),
+        ({"names": "north"}, "`names` must be a list."),
+        ({"names": [3]}, "`names.0` must be a text; got 3."),
+        ({"seize": 1}, "`seize` is not a known key."),
         ([], "must be a table."),
     ],
 )
@@ -55,4 +55,4 @@ def test_complaints_have_the_expected_wording(entries, words):
 def test_complaint_quotes_the_value_only_on_request():
     with pytest.raises(ValidationError) as raised:
         Choice.model_validate({"share": "half"})
-    assert str(complaint(raised.value, quote=True)) == "`share`: must be a number; got 'half'."
+    assert str(complaint(raised.value, quote=True)) == "`share` must be a number; got 'half'."

@@ -105,5 +105,5 @@ def test_error_names_the_wrong_setting() -> None:
     ):
         with pytest.raises(ParameterError, match=words):
             attacked(ADMM(0.5), **changes)
-    with pytest.raises(ParameterError, match="send its minimisers without noise"):
+    with pytest.raises(ParameterError, match="send each site's solution without added noise"):
         attacked(PrimalPerturbation(0.5, GaussianNoise(1.0)))

@@ -54,6 +54,6 @@ def test_a_constant_inside_the_bound_is_the_last_feature():
 def test_non_model_file_gives_a_one_line_error_with_its_name(tmp_path, text):
     path = tmp_path / "model.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=r"model\.json: is not a model of taciturn") as error:
+    with pytest.raises(DataError, match=r"model\.json is not a model of taciturn") as error:
         read_as(ModelFile, path)
     assert "\n" not in str(error.value)

@@ -82,7 +82,7 @@ def test_changed_coefficients_are_noticed(saved, key):
     entries = json.loads(saved.read_text())
     entries[key] = (np.array(entries[key]) + 1e-12).tolist()
     saved.write_text(json.dumps(entries))
-    with pytest.raises(CertificateError, match="it names other values"):
+    with pytest.raises(CertificateError, match="it was written for other values"):
         tt.load_model(saved)
 
 

@@ -63,7 +63,7 @@ def test_model_file_keeps_column_names_and_certificate(rows, quick):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda m: m.pop("coef"), "is not a model of taciturn: `coef`: must be given"),
+        (lambda m: m.pop("coef"), "is not a model of taciturn: `coef` must be given"),
         (lambda m: m.update(format="other"), "is not a model of taciturn: `format`"),
         (lambda m: m.update(coef=[[1.0]]), "must have matching lengths"),
         (lambda m: m.update(intercept=[]), "must have matching lengths"),

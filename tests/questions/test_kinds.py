@@ -68,14 +68,14 @@ def test_every_kind_of_question_has_a_name_in_the_job_format():
         ({"kind": "describe", "clip": 1.0}, "`clip` must be left out"),
         ({"kind": "describe", "questions": [{"kind": "describe"}]}, "only kind 'several' has `questions`"),
         ({"kind": "several"}, "`questions` must contain at least one"),
-        ({"kind": "several", "questions": [{"kind": "describe"}] * 201}, "`questions`: must have at most"),
+        ({"kind": "several", "questions": [{"kind": "describe"}] * 201}, "`questions` must have at most"),
         ({"kind": "several", "questions": [{"kind": "train"}]}, "`kind` must be one of"),
         ({"kind": "several", "questions": [ASKED[0], {"kind": "survival"}]}, "`questions.1.time`"),
         (
             {"kind": "survival", "survival": {"time": "age", "event": "sex"}},
             "`event` must be the name of a boolean",
         ),
-        ({"kind": "survival", "survival": {"time": "pressure", "event": "died"}}, "`time` must be a number"),
+        ({"kind": "survival", "survival": {"time": "pressure", "event": "died"}}, "must name a numeric"),
         ({"kind": "evaluate", "evaluate": {"model": {"file": "m"}}}, "`evaluate.model.sha256`"),
     ],
 )
@@ -173,7 +173,7 @@ def test_one_site_alone_is_a_network_of_one():
 def test_one_site_alone_needs_sums_and_refuses_the_methods_of_neighbours():
     problem = tt.Problem([(np.full((20, 1), 0.5), np.resize([1.0, -1.0], 20))], C=1.0, regularization=0.1)
     method = tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(2.0))
-    with pytest.raises(ParameterError, match="`degree` must be at least 1"):
+    with pytest.raises(ParameterError, match="`degree`, the number of neighbours of a site, must be"):
         tt.simulate(problem, tt.Graph.complete(1), method, rounds=2, seed=0)
 
 

@@ -150,7 +150,7 @@ def test_a_bit_that_flipped_in_a_stored_frame_is_noticed(begun):
         restore(ready.site.database, whole)
         with closing(sqlite3.connect(ready.site.database, isolation_level=None)) as db:
             db.execute("UPDATE records SET value = ? WHERE key = ?", (bytes(changed), key))
-        assert "site.sqlite: is damaged" in told(lambda: start(ready))
+        assert "site.sqlite is damaged" in told(lambda: start(ready))
 
 
 def request_for(folder, name, hosts=("127.0.0.1",)):

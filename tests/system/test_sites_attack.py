@@ -165,7 +165,9 @@ SAY = "taciturn/site-1/all"
 def test_neighbour_cannot_publish_under_a_wildcard(scene, liar):
     """A put under a wildcard reaches the victim, and the victim's access control stops it."""
     data = frame(scene.sites[1], Kind.MESSAGE, 11)
-    scene.told_once("site-1", "may not put under taciturn/*/all", lambda: liar.put("taciturn/*/all", data))
+    scene.told_once(
+        "site-1", "its operation is not allowed: put taciturn/*/all", lambda: liar.put("taciturn/*/all", data)
+    )
 
 
 def test_neighbour_cannot_publish_under_another_name(scene, liar):
@@ -180,7 +182,7 @@ def test_a_neighbour_with_another_job_is_refused_by_name(scene, liar):
 
 def test_a_site_that_the_job_does_not_have(scene, liar):
     data = frame(scene.sites[1], Kind.MESSAGE, 10, sender=7)
-    scene.told_once("site-1", "a site or a kind that the job does not have", lambda: liar.say(data))
+    scene.told_once("site-1", "names a site that the job does not have", lambda: liar.say(data))
 
 
 def test_frame_signed_by_another_key_is_rejected(scene, liar):
@@ -201,26 +203,26 @@ def test_garbage(scene, liar):
         for _ in range(250):
             liar.put(SAY, rng.bytes(int(rng.integers(0, 2000))))
 
-    scene.told_once("site-1", "not a frame: ", attack)
+    scene.told_once("site-1", "are not a message (frame): ", attack)
 
 
 def test_a_frame_without_an_envelope(scene, liar):
     data = frame(scene.sites[1], Kind.MESSAGE, 10)
-    scene.told_once("site-1", "a frame without an envelope", lambda: liar.put(SAY, data))
+    scene.told_once("site-1", "its message is not encrypted", lambda: liar.put(SAY, data))
 
 
 def test_an_envelope_that_was_changed(scene, liar):
     closed = bytearray(liar.envelopes.close(Content.FRAME, frame(scene.sites[1], Kind.MESSAGE, 10)))
     closed[-1] ^= 1
-    scene.told_once("site-1", "its envelope cannot be opened", lambda: liar.put(SAY, bytes(closed)))
+    scene.told_once("site-1", "its message cannot be decrypted", lambda: liar.put(SAY, bytes(closed)))
 
 
 def test_a_frame_of_a_gigabyte(scene, liar):
     large = bytes(50_000)
-    scene.told_once("site-1", "50000 bytes, above the cap", lambda: liar.put(SAY, large))
+    scene.told_once("site-1", "50000 bytes; at most", lambda: liar.put(SAY, large))
     payload = bytes(10**9)
     liar.put(SAY, payload)
-    scene.told_once("site-1", "far more than its frames have")
+    scene.told_once("site-1", "far more than its messages have")
     assert memory_of(scene.running.running[0].process.pid) < 600_000
 
 

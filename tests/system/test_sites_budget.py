@@ -22,8 +22,8 @@ BUDGET = {"epsilon": 3.0}
     ("job", "words"),
     [
         ({"delta": 0.5}, "`delta` must be at most"),
-        ({"delta": 0.5, "large_delta": True}, "`job.delta`: must be at most 1/24"),
-        ({"delta": 0.999999, "large_delta": True}, "`job.delta`: must be at most 1/24"),
+        ({"delta": 0.5, "large_delta": True}, "`job.delta` must be at most 1/24"),
+        ({"delta": 0.999999, "large_delta": True}, "`job.delta` must be at most 1/24"),
         ({"grid": 1e-300, "clip": 1e-290}, "the job's `grid` must be at least"),
         ({"grid": 2.0**-60}, "the job's `grid` must be at least"),
     ],
@@ -46,7 +46,10 @@ def test_a_job_with_a_seed_is_refused_unless_the_owner_rehearses(tmp_path, capsy
     for command in [["check", str(paths[0]), "--wait", "0"], *(["run", str(path)] for path in paths)]:
         assert run(["site", *command]) == ExitCode.WRONG_FILES
         (line,) = capsys.readouterr().err.splitlines()
-        assert "`job.seed`: must be left out of the job, except in a rehearsal; got 1." in line and "`rehearsal = true`" in line
+        assert (
+            "`job.seed` must be left out of the job, except in a rehearsal; got 1." in line
+            and "`rehearsal = true`" in line
+        )
     assert not any((path.parent / "state").exists() for path in paths)
 
 
@@ -64,7 +67,7 @@ def test_a_rehearsal_that_the_owner_wants_says_what_it_is(ring_of, capsys, kind)
 def test_site_delta_above_one_over_the_rows_must_be_allowed_explicitly(tmp_path, capsys):
     path = network(tmp_path / "a", site={"budget": {"epsilon": 3.0, "delta": 0.1}})[0]
     assert run(["site", "check", str(path), "--wait", "0"]) != 0
-    assert "`budget.delta`: must be at most 1/24" in capsys.readouterr().err
+    assert "`budget.delta` must be at most 1/24" in capsys.readouterr().err
     path = network(tmp_path / "b", site={"budget": {"epsilon": 3.0, "delta": 0.1, "large_delta": True}})[0]
     assert make_ready(load_site(path)).budget.delta == 0.1
 

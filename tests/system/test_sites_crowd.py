@@ -45,7 +45,7 @@ def test_site_without_descriptors_accepts_its_neighbour_after_the_connections_cl
         for caller in crowd:
             caller.close()
     assert ring.codes() == [0] * size, ring.logs()
-    assert "unauthenticated clients" in ring.text(0) and "reopening it" in ring.text(0)
+    assert "unauthenticated clients" in ring.text(0) and "it is opened again" in ring.text(0)
     assert "a thread ended" not in ring.logs()
     check_end(ring.paths)
 

@@ -49,7 +49,7 @@ def test_a_revoked_key_cannot_connect(tmp_path, started, how):
     if how == "while it runs":
         until(lambda: probe(site, "site-0", endpoint) is None)
         edit(paths[0], keys=revoked)
-        until(lambda: "connecting again, with new keys" in running.text())
+        until(lambda: "connects again, with new keys" in running.text())
     while any(words in str(said) for words in NOBODY):  # it is not up yet
         said = probe(site, "site-0", endpoint)
         time.sleep(0.1)

@@ -34,7 +34,7 @@ def test_equivocation_between_processes_ends_the_run_of_every_site_with_a_proof(
         site = ring.sites[i]
         (proof,) = site.state.glob("proof-*.json")
         assert json.loads(proof.read_text())["site"] == "site-1"
-        assert "site-1 signed two frames" in ring.text(i)
+        assert "site-1 signed two messages (frames)" in ring.text(i)
         assert not (site.state / "model.json").exists()
         assert run(["site", "verify", "--proof", str(proof), "--authority", authority_of(site)]) == 0
         assert "site-1 signed two messages of" in capsys.readouterr().out

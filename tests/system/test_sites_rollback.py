@@ -131,7 +131,7 @@ def test_without_masks_liars_who_vouch_for_a_backup_get_no_round_twice(ring_of, 
     assert ring.running[0].wait() == ExitCode.STATE_LOST, ring.text(0)
     before = messages(sent)
     ring.start(0, newest=True, **honest)
-    until(lambda: "asking for a new attempt" in ring.text(0))
+    until(lambda: "this site asks for a new attempt" in ring.text(0))
     wait_for(lambda: len(messages(sent)) > len(before), 6.0)  # liars can stop a run, and these may
     ring.kill(0)
     found = messages(sent)

@@ -1,8 +1,10 @@
 """run_attack: the attack in appendix E of the paper, which reconstructs one record from all broadcasts.
 
-The observer knows all records of a site except one, every broadcast f(t), and the dual step theta. The site
-has V neighbours, the penalty eta, the dual variable lam, the noise e(t), and the objective O, in which each
-record has the weight w. With u = 1/(2 eta V), the optimality condition of round t is
+The paper is [ZKL18]. In round t of ADMM, each site sends its model f(t), a vector of length d, to its
+neighbours; these vectors are the broadcasts. The observer knows every broadcast, the dual step theta, and all
+records of one site except one. This site has V neighbours, the penalty eta, the dual variable lam, the noise
+e(t), and the objective O, in which each record has the weight w. With u = 1/(2 eta V), the optimality
+condition of round t is
 
     e(t) - u w p(t) v = u A(t) + B(t),     v = y x and p = |L'| of the unknown record
     A = -2 lam - grad O(f) over the known records,     B = (V f(t-1) + heard(t-1)) / (2 V) - f(t)
@@ -12,9 +14,9 @@ it knows u; but eta, and thus u, may be secret. In the mean over many rounds the
 multiple of v remains. Four observers use different values of eta:
 
     known       the true eta_i(t), as if it were public
-    constant    the dual step as a guess of eta in every round
-    estimated   the most likely eta of each round: one unknown and d equations
-    geometric   the most likely eta of each round, smoothed to a geometric schedule
+    constant    the dual step of round 1, as a guess of eta in every round
+    estimated   the most likely eta of each round, from the d equations of that round
+    geometric   the same estimates, smoothed so that eta changes by the same factor in every round
 
 If the method adds no noise, the last two observers improve their estimates in turns: an estimate of the
 record gives a better eta, and the better eta gives a better estimate of the record. With noise, further turns
@@ -42,18 +44,19 @@ from ..methods.admm.updates import dual_update
 from ..objective import LocalObjective, Problem
 from ..runtime.simulate import simulate
 
+# `estimate_u` searches over 8 powers of ten with 41 points, and zooms in on the best point four times.
 _DECADES, _POINTS, _ZOOMS = 8.0, 41, 5
 
 
 def residual(u: ArrayLike, A: Array, B: Array) -> Array:
-    """u A + B, with u broadcast over the last axis."""
+    """u A + B, where every entry of u multiplies a vector of A (its last axis)."""
     return np.asarray(np.asarray(u)[..., None] * A + B)
 
 
 def direction(residuals: Array, weights: Array) -> Array:
     """The unit vector in the direction of -(sum over rounds of weight times residual).
 
-    `residuals` has the shape (rounds, ..., d). The best weights are u / var(e), for noise e.
+    `residuals` has the shape (rounds, ..., d). The best weights are u / var(e), where e is the noise.
     """
     total = -np.sum(weights[..., None] * residuals, axis=0)
     length = np.linalg.norm(total, axis=-1, keepdims=True)
@@ -69,12 +72,14 @@ def cosine(a: Array, b: Array) -> Array:
 def estimate_u(
     A: Array, B: Array, curvature: Array, *, noise: str, scale: ArrayLike, centre: ArrayLike
 ) -> Array:
-    """The most likely u = 1/(2 eta V) of each round: one unknown and d equations.
+    """The most likely u = 1/(2 eta V) of each round, computed from d equations.
 
-    The estimate maximises ln p_noise(u A + B) + sum ln(1 + u m). The sum is over the values m in `curvature`,
-    (..., d): the eigenvalues of O'' at the broadcast. This sum is the effect of the Jacobian; without it the
-    estimate would be too small. `scale` is the scale of the noise. The search covers 8 decades around
-    `centre`. If `noise` is "none", only A and B are used: the estimate is the u with the smallest residual.
+    The estimate maximises ln p_noise(u A + B) + sum ln(1 + u m). The sum is over the eigenvalues m of O'' at
+    the broadcast; `curvature`, of shape (..., d), contains them. The sum accounts for the Jacobian of the map
+    from the broadcast to the noise; without it the estimate would be too small. `scale` is the standard
+    deviation of Gaussian noise, or the rate of noise with density ~ exp(-rate ||e||). The search covers 8
+    powers of ten around `centre`. If `noise` is "none", the estimate is the u with the smallest residual,
+    computed from A and B alone.
     """
     AA, AB, BB = (np.sum(x * y, axis=-1) for x, y in ((A, A), (A, B), (B, B)))
     if noise == "none":
@@ -97,7 +102,7 @@ def estimate_u(
 
 
 def geometric_fit(u: Array) -> Array:
-    """u smoothed to u(1) ratio^(t-1), by least squares on ln u over the rounds (first axis)."""
+    """The schedule u(1) ratio^(t-1) that fits u best: least squares on ln u over the rounds (first axis)."""
     T = u.shape[0]
     y = np.log(u).reshape(T, -1)
     t = np.arange(T) - (T - 1) / 2
@@ -106,7 +111,7 @@ def geometric_fit(u: Array) -> Array:
 
 
 def chance_cosine(d: int) -> float:
-    """E|cos| between a fixed and a uniformly random direction in R^d: about sqrt(2 / (pi d)).
+    """The mean |cosine| between a fixed and a uniformly random direction in R^d: ~ sqrt(2 / (pi d)).
 
     >>> round(chance_cosine(1), 6), round(chance_cosine(2) * np.pi, 6)
     (1.0, 2.0)
@@ -120,14 +125,16 @@ _TURNS = 3  # without noise, the number of times that eta and the record are est
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """The estimates of each observer; arrays have the shape (observers, rounds, repeats, records).
+    """The results of the observers; arrays have the shape (observers, rounds, repeats, records).
 
-    observers, rounds : the first two axes: the names of the observers, and the rounds after which they
-        estimate the records.
+    A repeat is one of several independent runs of the method.
+
+    observers : the names of the observers.
+    rounds : the rounds after which the observers estimate the records.
     cosine : the cosine between the estimate and y x of the record.
     label : whether the record's label was recovered.
-    eta_ratio : the observer's eta in the last round before the estimate, divided by the true eta.
-    chance : E|cos| of a random direction.
+    eta_ratio : the observer's eta divided by the true eta, in the last round that the estimate uses.
+    chance : the mean |cosine| between a record and a random direction.
     prior, prior_label : what a guess without an attack achieves: the mean cosine between a record and the
         mean y x of the known records; and the share of attacked records that have the site's most frequent
         label.
@@ -143,7 +150,7 @@ class AttackResult:
     prior_label: float
 
     def table(self) -> list[dict[str, Any]]:
-        """One row for each observer and entry of `rounds`: cosines, and the share of recovered labels."""
+        """One row for each observer and entry of `rounds`: means and quantiles over the attacks."""
         rows: list[dict[str, Any]] = []
         for i, name in enumerate(self.observers):
             for j, t in enumerate(self.rounds):
@@ -182,19 +189,19 @@ def run_attack(
 
     Parameters
     ----------
-    method : `MADMM` or `ADMM`, which add no noise; or `PenaltyPerturbation` or `DualPerturbation`.
+    method : `PenaltyPerturbation` or `DualPerturbation`; or `MADMM` or `ADMM`, which add no noise.
     site, records : the attacked site, and which of its records are attacked, one at a time.
     labels : the site's y. `labels` may be left out if no feature is negative: the signs of y x then give y.
     at : the numbers of rounds after which to estimate; by default 1, 2, 5, 10, 20, 50, ... and `rounds`.
-    observers : which observers attack. "known" knows eta, "constant" uses the dual step instead, "estimated"
-        estimates eta in every round, and "geometric" smooths these estimates to a geometric schedule.
+    observers : which observers attack. "known" knows eta, "constant" uses the dual step of round 1 as eta,
+        "estimated" estimates eta in every round, and "geometric" smooths these estimates.
     """
     graph = Graph.of(graph, problem.n)
     tables = method.tables(problem.n, rounds)
     if tables.on_output:
         raise ParameterError(
-            "`method` must send its minimisers without noise on them. Leave out `output_noise`, and do not "
-            "use PrimalPerturbation."
+            "`method` must send each site's solution without added noise. Leave out `output_noise`, and do "
+            "not use PrimalPerturbation, which adds noise to the solution."
         )
     most = problem.site(checks.among_sites("site", site, problem.n)).rows - 1
     if any(checks.whole("records", k) > most for k in records):
@@ -230,7 +237,10 @@ def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
 
 
 class _Observation:
-    """Everything that the observer can compute from the broadcasts without an estimate of eta."""
+    """A and B of every round, and the estimates that are computed from them.
+
+    A and B do not depend on eta, so the observer can compute them. `true_u` is only for the observer "known".
+    """
 
     def __init__(
         self,
@@ -259,7 +269,7 @@ class _Observation:
         self.B = np.broadcast_to(B[:, :, None], self.A.shape)
 
     def _duals(self, f: Array, heard: Array) -> Array:
-        """lam(t-1), which the observer computes from theta and the broadcasts."""
+        """lam(t-1) for every round t, computed from theta and the broadcasts."""
         lam = np.zeros_like(f)
         for t in range(1, len(f)):
             theta = float(self.tables.theta[t - 1])
@@ -268,7 +278,7 @@ class _Observation:
 
     @property
     def spread(self) -> Array:
-        """The size of the noise of each round, (rounds, 1, 1)."""
+        """The standard deviation (or 1/rate) of the noise of each round, (rounds, 1, 1); ones without noise."""
         tables = self.tables
         if tables.noise is None or tables.scale is None:
             return np.ones((len(self.f), 1, 1))
@@ -285,7 +295,7 @@ class _Observation:
     def estimated_u(self, t: int, record: Array | None = None) -> Array:
         """The most likely u in rounds 1..t, (t, repeats, records); `record` is an estimate of the record."""
         noise, A, B = self.tables.noise, self.A[:t], self.B[:t]
-        if record is not None:  # the part along the record says nothing about eta
+        if record is not None:  # drop the part along the record: it contains the unknown p
             A, B = (x - np.sum(x * record, axis=-1, keepdims=True) * record for x in (A, B))
         return estimate_u(
             A,
@@ -339,7 +349,7 @@ def _estimate_records(seen: _Observation, names: tuple[str, ...], looks: tuple[i
         label=found[1] > 0,
         eta_ratio=found[2],
         chance=chance_cosine(seen.f.shape[2]),
-        prior=float(cosine(seen.Z.sum(axis=0) - seen.v, seen.v).mean()),  # without the record itself
+        prior=float(cosine(seen.Z.sum(axis=0) - seen.v, seen.v).mean()),  # v against the sum of the others
         prior_label=float(np.mean(seen.y[seen.records] == (1.0 if seen.y.sum() >= 0 else -1.0))),
     )
 

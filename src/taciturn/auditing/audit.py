@@ -67,7 +67,7 @@ class AuditResult:
     certified: float
     measured: Measurement
     ratio: MeanRatio | None
-    mu: float | None = None  # the lower bound on the mu of mu-GDP; None unless all noise is Gaussian
+    mu: float | None = None  # the measured mu (as in Gaussian DP); None unless all noise is Gaussian
     certified_mu: float | None = None
 
     @property
@@ -217,7 +217,8 @@ def audit_case(
 ) -> AuditResult:
     """Run one case on both data sets; compute every score, and the certificate of what was charged.
 
-    A case makes `case.more` times `runs` runs: a quick case makes more runs, for a tighter lower bound.
+    A case makes `case.more` times `runs` runs. This factor is above 1 if a run takes little time: more runs
+    give a tighter lower bound.
     """
     runs *= case.more
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])

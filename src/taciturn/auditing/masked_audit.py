@@ -161,9 +161,9 @@ class RegressionCase(SumsCase):
     """All sixteen sums of a linear regression on one column, at three sites of different sizes.
 
     A colluding site chooses every total so that one record has the largest effect on the real program. The
-    totals determine the coordinates and the bound at which residuals are clipped; the model stays at 0. Both
-    records then have norm b, the largest norm of a row. Their residuals are +1 and -1, at the clipping bound.
-    The cosine between the two records is c. Replacing one record by the other moves the sums:
+    totals determine the coordinates and the bound at which residuals are clipped; the model stays at 0. The
+    old and the new record then have norm b, the largest norm of a row. Their residuals are +1 and -1, at the
+    clipping bound. The cosine between the two records is c. Replacing one record by the other moves the sums:
 
         score      moves by b sqrt(2 + 2c), most at c = 1; the certified bound is 2 b sqrt(1.12)
         matrices   move by sqrt(2 - 2c^2), most at c = 0; the certified bound is sqrt 2

@@ -299,7 +299,8 @@ def log_jacobian(objective: LocalObjective, f: Array, curve: float) -> Array:
 def matched_filter(case: Case, released: Array, old: Array, new: Array) -> Array:
     """sum_t <r(t) - (old + new)/2, old - new> / var(t).
 
-    The score is larger if the transcript r is closer to the old path than to the new path.
+    The score is larger if the transcript r is closer to `old` than to `new`. These are the broadcasts of runs
+    without noise on the two data sets (`clean_path`).
     """
     tables, var = case.tables(), np.zeros(case.rounds)
     for noise, scale in ((tables.noise, tables.scale), (tables.output_noise, tables.output_scale)):

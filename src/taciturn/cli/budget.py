@@ -27,7 +27,10 @@ def show(
     file: Annotated[Path, typer.Argument(help="The budget file, such as budget.sqlite.")],
     as_json: AsJson = False,
 ) -> None:
-    """Verify a budget file, and show its runs and the rest of the budget."""
+    """Verify a budget file, and show its runs and how much of the budget is left.
+
+    A budget file records what several runs on the same records cost.
+    """
     from ..core.formatting import format_at_least, format_cost, format_given
     from ..privacy.ledger.budget import Budget, describe_run
 

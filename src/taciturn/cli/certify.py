@@ -47,13 +47,16 @@ def certify(
         int | None, typer.Option(help="The number of records at the site. For --method masked: at each site.")
     ] = None,
     degree: Annotated[
-        int | None, typer.Option(help="The number of sites with which the site exchanges messages.")
+        int | None, typer.Option(help="With how many other sites a site exchanges messages.")
     ] = None,
     penalty: Annotated[float | None, typer.Option(help="The penalty eta of ADMM in round 1.")] = None,
     penalty_ratio: Annotated[
         float | None, typer.Option(help="The factor by which eta grows in each round.")
     ] = None,
-    rate: Annotated[float | None, typer.Option(help="The rate alpha of norm noise in round 1.")] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="The rate alpha of norm noise in round 1. A larger rate means less noise."),
+    ] = None,
     rate_ratio: Annotated[
         float | None, typer.Option(help="The factor by which alpha grows in each round.")
     ] = None,
@@ -77,17 +80,18 @@ def certify(
         typer.Option(min=0, help="For --method masked: how many other sites may work with an attacker."),
     ] = None,
     dual_step: Annotated[
-        float | None, typer.Option(help="The dual step theta of ADMM; --penalty by default.")
+        float | None, typer.Option(help="The dual step theta of ADMM; the value of --penalty by default.")
     ] = None,
     loss: Annotated[LossName | None, typer.Option(help="The loss; logistic by default.")] = None,
     regularization: Annotated[
         float | None,
         typer.Option(
-            help="The weight of the regulariser; 0 by default. For --method masked, it is planned by default."
+            help="The weight of the regulariser. By default it is 0; with --method masked, the command chooses "
+            "it by default."
         ),
     ] = None,
     sites: Annotated[
-        int | None, typer.Option(help="The number of sites; --degree plus 1 by default.")
+        int | None, typer.Option(help="The number of sites; the value of --degree plus 1 by default.")
     ] = None,
     outputs: Annotated[
         int | None,

@@ -44,7 +44,7 @@ def verify(
         float | None,
         typer.Option(
             help="For a ledger: the delta of the computed certificate; by default the delta of the budget "
-            "in the ledger, or 1e-5 without a budget."
+            "in the ledger, or 1e-5 if the ledger has no budget."
         ),
     ] = None,
     authority: Annotated[
@@ -62,7 +62,8 @@ def verify(
     ledger (the file that records the cost of each round), it computes the certificate, even if the run was
     interrupted. In the folder of a run, it checks that the model, the certificate and the ledger agree with
     each other, and with the values that the sites released last. If the run answered questions instead of
-    training a model, it checks the sums from which the answers were computed.
+    training a model, the command checks that the certificate was written for the sums in result.json, the
+    file with the answers. It does not compute the answers again.
 
     Sites sign two kinds of files: statements (of what a run cost) and proofs (that a site contradicted
     itself). To verify one of them, also give --authority.

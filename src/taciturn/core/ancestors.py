@@ -54,7 +54,7 @@ def is_started(entry: str, moment: int) -> bool:
 
 
 def lineage() -> list[tuple[str, str]] | None:
-    """Pairs (ancestor, child of this ancestor): first the pairs when this process began, then those of now.
+    """Pairs (ancestor, child of this ancestor): first as of the start of this process, then as of now.
 
     In both parts the nearest ancestor comes first. The result is None if the ancestors are unknown.
     """

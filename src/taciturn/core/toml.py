@@ -33,9 +33,9 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         return text, tomllib.loads(text)
     except RecursionError as error:
-        raise ParameterError(f"{path}: is nested too deeply.") from error
+        raise ParameterError(f"{path} is nested too deeply.") from error
     except ValueError as error:  # not TOML, or a number with thousands of digits
-        raise ParameterError(f"{path}: is not TOML: {error}.") from error
+        raise ParameterError(f"{path} is not TOML: {error}.") from error
 
 
 def _text(path: Path) -> str:
@@ -45,17 +45,20 @@ def _text(path: Path) -> str:
             data = file.read(LARGEST + 1)
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
-        raise ParameterError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise ParameterError(f"{path} cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
-        raise ParameterError(f"{path}: is not TOML: {error}.") from error
+        raise ParameterError(f"{path} is not TOML: {error}.") from error
     if len(data) > LARGEST:
-        raise ParameterError(f"{path}: must have at most {LARGEST} bytes.")
+        raise ParameterError(f"{path} must have at most {LARGEST} bytes.")
     if _DEEP.search(text):
-        raise ParameterError(f"{path}: is nested too deeply.")
+        raise ParameterError(f"{path} is nested too deeply.")
     return text
 
 
 # -- one-line messages for the errors of pydantic -----------------------------------------------------
+
+
+_VERBS = "must ", "is ", "cannot ", "belongs "  # how a message begins whose subject is the key
 
 
 class Complaint(NamedTuple):
@@ -72,7 +75,8 @@ class Complaint(NamedTuple):
 
     def __str__(self) -> str:
         key = ".".join(map(str, self.path))
-        return f"`{key}`: {self.message}." if key else f"{self.message}."
+        gap = " " if self.message.startswith(_VERBS) else ": "
+        return f"`{key}`{gap}{self.message}." if key else f"{self.message}."
 
 
 def complaint(error: ValidationError, *, deepest: bool = False, quote: bool = False) -> Complaint:

@@ -136,7 +136,7 @@ def read_as(kind: type[Kind], path: Path) -> Kind:
     try:
         return kind.model_validate_json(path.read_text(encoding="utf-8-sig"))
     except (ValidationError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: is not a model of taciturn{_reason(error)}.") from error
+        raise DataError(f"{path} is not a model of taciturn{_reason(error)}.") from error
 
 
 def _reason(error: Exception) -> str:

@@ -230,7 +230,7 @@ class PrivateLinearModel(ChargedEstimator):
         raise TypeError("use one of the estimators, not their base class")
 
     def personalise(self, X_own: Any, y_own: Any) -> Self:
-        """The own model of a site: the joint model of all sites, adapted to this site's rows.
+        """A site's own model: the joint model of all sites, adapted to this site's rows.
 
         On rows of this site, the own model is often better than the joint model and better than a model that
         was trained on the site's rows alone. It is trained WITHOUT noise: keep the own model, its `strength_`
@@ -284,7 +284,8 @@ class PrivateLinearModel(ChargedEstimator):
             if str(error).startswith("Input X contains"):
                 # scikit-learn's own message would recommend other models
                 raise DataError(
-                    "`X` contains NaN or infinity; `taciturn.data.BoundedEncoder` turns such rows into zeros."
+                    "`X` contains NaN or infinity. Remove these rows, or encode the table with "
+                    "`taciturn.data.BoundedEncoder`, which turns such rows into zeros."
                 ) from None
             known = [text for sign, text in _QUOTING.items() if sign in str(error)]
             if not known:
@@ -306,7 +307,8 @@ class PrivateLinearModel(ChargedEstimator):
         if self.data_norm is None:
             raise ParameterError(
                 "`data_norm` must be a public bound on the norm of a row; got None. Rows with a larger norm "
-                f"are clipped. data_norm={FROM_DATA!r} takes the bound from the data, which is not private."
+                f"are clipped. data_norm={FROM_DATA!r} computes the bound from the rows, and no noise "
+                "hides it."
             )
         if not isinstance(self.data_norm, str):
             return checks.magnitude("data_norm", self.data_norm)

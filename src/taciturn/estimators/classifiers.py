@@ -23,7 +23,7 @@ READ_OFF = "the list of classes was taken from the labels, and is assumed to be 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
-    """A linear classifier: one model for two classes; for more classes, one model for each."""
+    """A linear classifier: one linear model for two classes; for more classes, one for each class."""
 
     classes: Sequence[Any] | None = None
     class_weight: str | Mapping[Any, float] | None = None

@@ -136,7 +136,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         """Accuracy (R squared for a regression). Records without a prediction are ignored, with a warning."""
         bad = self._unanswered(X)
         if bad.all():
-            raise DataError(f"`X` must have a record that can be read; got {len(bad)} unreadable records.")
+            raise DataError(f"`X` must have at least one readable record; got {len(bad)} unreadable records.")
         if bad.any():
             warnings.warn(
                 f"{int(bad.sum())} of {len(bad)} records cannot be read; the score ignores them.",
@@ -165,7 +165,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         if self.unreadable == "raise" and bad.any():
             raise DataError(
                 f"{int(bad.sum())} of {len(bad)} records cannot be read; `unreadable_rows(X)` shows which. "
-                'With unreadable="nan" they get no prediction.'
+                'With unreadable="nan", these records get no prediction.'
             )
         return np.zeros_like(bad) if self.unreadable == "zeros" else bad
 

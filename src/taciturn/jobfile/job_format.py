@@ -69,7 +69,7 @@ class Label(Facts):
     def _check_classes(cls, entry: Any) -> Any:
         if isinstance(entry, list) and not all(isinstance(label, str) for label in entry):
             words = json.dumps([str(label) for label in entry])
-            raise ValueError(f"must be texts, written as in the files: classes = {words}")
+            raise ValueError(f"must be texts, spelt as in the table: write classes = {words}")
         return entry
 
     @property
@@ -286,7 +286,7 @@ def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keys(entries: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Every key of a job with the number 0, and every key of a site as `sites.KEY` with the site's number."""
+    """Pairs: (key, 0) for each key of a job, and (`sites.KEY`, k) for each key of its site k = 0, 1, ..."""
     yield from ((key, 0) for key in entries)
     sites = entries.get("sites")
     for k, site in enumerate(sites if isinstance(sites, list) else []):

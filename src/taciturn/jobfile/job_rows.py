@@ -208,7 +208,7 @@ def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArr
     except DataError:
         raise
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or 'not an .npz file'}).") from error
+        raise DataError(f"{path} cannot be read ({error.strerror or 'not an .npz file'}).") from error
     except DAMAGED_NPZ as error:
         what = "numbers" if kinds is None else "whole numbers or texts, one per row"
-        raise DataError(f"{path}: must be an .npz file with arrays of {what}: {', '.join(names)}.") from error
+        raise DataError(f"{path} must be an .npz file with arrays of {what}: {', '.join(names)}.") from error

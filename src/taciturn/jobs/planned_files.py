@@ -24,7 +24,7 @@ _HEAD = "# Made by `taciturn plan`: names, paths, labels and columns are placeho
 
 
 def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path]:
-    """Write train.toml, owner.toml, job.toml and a file for each site. None of these files may exist."""
+    """Write train.toml, owner.toml, job.toml and a file for each site. No file is overwritten."""
     names = _names(found)
     texts = {TRAINING: training_entries(found, schema), NETWORK: network_entries(found)}
     texts |= {OWNER: {"rows": {name: f"{name}.csv" for name in names}}}
@@ -53,7 +53,7 @@ def network_entries(found: Plan) -> dict[str, Any]:
     facts = _shared(found) | {"dimension": found.certificate.run.dimension, **found.for_job}
     d, planned = found.certificate.run.dimension, found.certificate.sites
     samples, degrees = zip(*((site.samples, site.degree) for site in planned), strict=True)
-    if found.tol is not None:  # the method has a solver; the planned cost depends on these limits
+    if found.tol is not None:  # a method with a solver: its planned cost depends on clip, grid and tol
         aim = {"loss": found.loss, "C": found.C, "regularization": found.regularization}
         network = Network.without_rows(samples, degrees, total=len(planned), dimension=d, **aim)
         prepared = found.method.prepare(network, found.rounds, RunOptions(real=True, tol=found.tol))

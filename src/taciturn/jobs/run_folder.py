@@ -1,7 +1,7 @@
 """The folder of a run: the names of its files, the check before a run, and the writing of results.
 
-The ledger in the folder records the cost of each round before the round starts. After a crash, it is the only
-record of what the run spent.
+The ledger is a file in the folder that records the privacy cost of each round before the round starts. After
+a crash, only the ledger shows how much privacy budget the run spent.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class InterruptedRun:
 def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[InterruptedRun]:
     """The interrupted runs in this folder that spent privacy budget, with certificates at `delta`.
 
-    Raises if the folder has a file that no interrupted run leaves behind. Also raises if `again` is False and
-    one of the runs in the folder spent privacy budget.
+    Raises if the folder contains anything other than the files of interrupted runs: ledgers, their lock and
+    journal files, and partly written files. Also raises if there is such a run and `again` is False.
     """
     if not folder.exists():
         return []
@@ -89,29 +89,29 @@ def _certificate(path: Path, delta: float) -> Certificate:
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.ledger.disk import SqliteLedger
 
-    with SqliteLedger(path) as ledger:  # not read-only: opening must fail while another run has the lock
+    with SqliteLedger(path) as ledger:  # for writing, so that opening fails while a run uses the ledger
         return Certificate.from_ledger(ledger, delta=delta)
 
 
 def set_aside(folder: Path) -> None:
-    """Make room for a new ledger: rename an old ledger with charges, and delete an empty one."""
+    """Make room for a new ledger: rename the old ledger if it has charges, else delete it."""
     from ..privacy.ledger.disk import SqliteLedger
 
     path = folder / LEDGER
     if path.exists():
         charged = False
-        if path.stat().st_size:  # a full disk leaves an empty file
+        if path.stat().st_size:  # if the disk was full, the file may be empty
             with SqliteLedger(path) as ledger:
                 charged = ledger.head.rows > 1
         number = 1
-        while (kept := folder / f"ledger-{number}.sqlite").exists():  # numbers may have gaps
+        while (kept := folder / f"ledger-{number}.sqlite").exists():  # find the first free number
             number += 1
         path.rename(kept) if charged else path.unlink()
     (folder / (LEDGER + ".lock")).unlink(missing_ok=True)
 
 
 def write_results(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write all files of a run, or none of them."""
+    """Write the files in `contents`. If one of them cannot be written, delete all of them."""
     try:
         for name, content in contents.items():
             write_whole(folder / name, content)

@@ -105,7 +105,7 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
         found, totals = run_asking(asking, tables.columns, len(tables), wishes, job.name)
     about = {"simulated": job.simulated, "run": {"job": job.name, "sites": list(job.names)}}
     result = asking.document(found, totals, about)
-    facts = [  # these files come first: the answers can be computed again from the totals
+    facts = [  # written first: the answers can be computed again from the totals
         write_whole(out / RESULT, json.dumps(result, indent=1, allow_nan=False) + "\n"),
         write_whole(out / CERTIFICATE, found[0].certificate.to_json()),
     ]

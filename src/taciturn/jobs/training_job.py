@@ -75,10 +75,7 @@ class AskedJob(OwnedJob):
 
 
 class TrainingJob(OwnedJob):
-    """A job that trains one model on tables on one machine.
-
-    rounds, max_rounds, noise, C, regularization, effort : as for `taciturn.PrivateLogisticRegression`.
-    """
+    """A job that trains a model on one machine; `taciturn.PrivateLogisticRegression` explains its keys."""
 
     max_rounds: int | None = Field(default=None, ge=1)
     noise: Literal["best", "gaussian", "norm"] = "best"

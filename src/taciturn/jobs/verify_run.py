@@ -55,7 +55,7 @@ def _check_result(folder: Path, certificate: Certificate) -> list[str]:
             "evaluate, ...)."
         ) from error
     except CertificateError as error:
-        raise CertificateError(f"{path}: was changed, or belongs to another run: {error}") from error
+        raise CertificateError(f"{path} was changed, or belongs to another run: {error}") from error
     return [
         f"{RESULT}: {CERTIFICATE} was written for these totals; the answers, which are computed from the "
         "totals and the job, were not computed again"
@@ -83,11 +83,11 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
     if path is None:
         if certificate.head is not None:
             raise LedgerError(
-                f"{folder / LEDGER}: is missing, but the certificate refers to the last row of this ledger."
+                f"{folder / LEDGER} is missing, but the certificate refers to the last row of this ledger."
             )
         return ["no ledger: the certificate names no ledger"]
     if certificate.head is None:
-        raise CertificateError(f"{path}: does not belong to {CERTIFICATE}, which names no ledger.")
+        raise CertificateError(f"{path} does not belong to {CERTIFICATE}, which names no ledger.")
     given = certificate.delta, certificate.released, certificate.form
     if path.name == STORE:
         fresh = Certificate.from_ledger(read_ledger(path), *given)
@@ -95,11 +95,11 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
         with SqliteLedger(path, readonly=True) as ledger:
             fresh = Certificate.from_ledger(ledger, *given)
     if fresh.head != certificate.head:
-        raise LedgerError(f"{path}: belongs to another run, or has charges newer than {CERTIFICATE}.")
+        raise LedgerError(f"{path} belongs to another run, or has charges newer than {CERTIFICATE}.")
     try:
         compare(json.loads(certificate.to_json()), document(fresh))
     except CertificateError as error:
-        raise LedgerError(f"{path}: does not agree with {CERTIFICATE}: {error}") from error
+        raise LedgerError(f"{path} does not agree with {CERTIFICATE}: {error}") from error
     return [f"{path.name}: {certificate.head.rows} rows with a valid hash chain give the same certificate"]
 
 
@@ -113,17 +113,15 @@ def _check_model(folder: Path, certificate: Certificate) -> list[str]:
     digest = hashlib.sha256((folder / CERTIFICATE).read_bytes()).hexdigest()
     if isinstance(model.certificate, str) and model.certificate != digest:
         raise CertificateError(
-            f"{folder / MODEL}: belongs to another run. It states the hash of its certificate, and "
+            f"{folder / MODEL} belongs to another run. It states the hash of its certificate, and "
             f"{CERTIFICATE} has another hash."
         )
     if isinstance(model.certificate, dict) and model.certificate != json.loads(certificate.to_json()):
-        raise CertificateError(f"{folder / MODEL}: contains a certificate that differs from {CERTIFICATE}.")
+        raise CertificateError(f"{folder / MODEL} contains a certificate that differs from {CERTIFICATE}.")
     try:
         check_model(certificate, model)
     except CertificateError as error:
-        raise CertificateError(
-            f"{folder / MODEL}: was changed, or belongs to another run: {error}"
-        ) from error
+        raise CertificateError(f"{folder / MODEL} was changed, or belongs to another run: {error}") from error
     named = f"is the model that {CERTIFICATE} was written for" if certificate.form > 1 else ""
     traced = _check_trace(folder, model)
     said = " and ".join(part for part in (named, traced) if part)
@@ -142,7 +140,7 @@ def _check_trace(folder: Path, model: Model) -> str:
         with np.load(path, allow_pickle=False) as trace:
             released = np.asarray(trace["released"], dtype=np.float64)
     except (OSError, *DAMAGED_NPZ) as error:
-        raise CertificateError(f"{path}: cannot be read.") from error
+        raise CertificateError(f"{path} cannot be read.") from error
     given = model.settings
     ball = UnitBallScaling(
         model.data_norm, bool(given.get("fit_intercept", True)), given.get("intercept_scaling", 0.5)
@@ -150,12 +148,14 @@ def _check_trace(folder: Path, model: Model) -> str:
     try:
         found = ball.model(network_average(released[-1].swapaxes(0, 1), weights))
     except (ParameterError, IndexError, ValueError, TypeError) as error:
-        raise CertificateError(f"{TRACE} and {MODEL} are of different runs: their shapes differ.") from error
+        raise CertificateError(
+            f"{TRACE} and {MODEL} are of different runs: their array shapes differ."
+        ) from error
     for average, entries in zip(found, (model.coef, model.intercept), strict=True):
         stated = np.array(entries)
         if average.shape != stated.shape or not np.allclose(average, stated, rtol=_CLOSE, atol=1e-12):
             raise CertificateError(
-                f"{folder / MODEL}: was changed, or belongs to another run: its coefficients are not the "
+                f"{folder / MODEL} was changed, or belongs to another run: its coefficients are not the "
                 f"average of the releases in {TRACE}."
             )
     return f"is the average of the last releases in {TRACE}"
@@ -173,5 +173,5 @@ def _check_statement(folder: Path) -> list[str]:
     for name, digest in files.items():
         beside = folder / Path(name).name
         if beside.exists() and hashlib.sha256(beside.read_bytes()).hexdigest() != digest:
-            raise CertificateError(f"{beside}: is not the file that {STATEMENT} was signed for.")
+            raise CertificateError(f"{beside} is not the file that {STATEMENT} was signed for.")
     return [f"{STATEMENT}: matches the files in its folder; `taciturn site verify` checks the signature"]

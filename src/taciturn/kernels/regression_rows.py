@@ -77,7 +77,8 @@ def poisson_moments(mean: float, low: float, high: float) -> tuple[float, float,
 def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> tuple[float, float, float]:
     """(psi, w, v) of one row, where `reach` is the clipping bound of the residual.
 
-    As the sum `hessian` needs it, w is multiplied (Gaussian) or divided (Poisson) by `reach`.
+    In the families Gaussian and Poisson, w is already scaled for the sum `hessian`: multiplied by `reach`
+    (Gaussian) or divided by `reach` (Poisson).
     """
     eta = min(max(eta, -_LIMIT), _LIMIT) if family != GAUSSIAN else eta
     if family == GAUSSIAN:

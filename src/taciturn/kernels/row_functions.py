@@ -1,11 +1,12 @@
 """Compiled functions that treat each row separately: the result for a row does not depend on other rows.
 
-Most functions accept rows (n, k) and return one row for each of them. The order of summation is fixed. In
-BLAS the order depends on the number of rows, so the last bits of a result could depend on other rows. These
-functions do not reject NaN or infinity: the caller has to check the rows.
+Most functions accept rows (n, k) and return one row for each of them. The order of summation is fixed. With
+BLAS, the order would depend on the number of rows, and so would the last bits of a result. These functions do
+not reject NaN or infinity: the caller has to check the rows.
 
-`dense_rows` and `sparse_rows` change rows to whitened coordinates: each row x becomes W'x, scaled to norm 1
-if it is longer. The public matrix W makes the columns roughly uncorrelated, with equal variances.
+`dense_rows` and `sparse_rows` change rows to whitened coordinates: each row x becomes W'x. If the norm of W'x
+is above 1, W'x is scaled to norm 1. The public matrix W makes the columns roughly uncorrelated, with equal
+variances.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from ..core.types import Array
 from .arithmetic import compiled, dot, exp
 from .clipped_sums import Indices
 
-_LIMIT = 700.0  # the largest argument of exp
-_SPARE = 1.0 - 1e-13  # below 1, so that rounding cannot make the norm of a scaled row exceed 1
+_LIMIT = 700.0  # arguments of exp are clipped to [-_LIMIT, _LIMIT]
+_SPARE = 1.0 - 1e-13  # `_shrink` scales to this and not to 1, because rounding may increase the norm
 
 
 @compiled
@@ -37,7 +38,7 @@ def affine(X: Array, A: Array, b: Array) -> Array:
 
 @compiled
 def sigmoid(X: Array) -> Array:
-    """1 / (1 + exp(-x)) for every entry x."""
+    """1 / (1 + exp(-x)) for every entry x; NaN if x is NaN."""
     out = np.empty_like(X)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -48,7 +49,7 @@ def sigmoid(X: Array) -> Array:
 
 @compiled
 def exponential(X: Array) -> Array:
-    """exp(x) for every entry x, where x is first clipped to [-700, 700]."""
+    """exp(x) for every entry x, where x is first clipped to [-700, 700]; NaN if x is NaN."""
     out = np.empty_like(X)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -59,7 +60,7 @@ def exponential(X: Array) -> Array:
 
 @compiled
 def cosine(X: Array) -> Array:
-    """cos(x) for every entry x; NaN if |x| >= 1e9."""
+    """cos(x) for every entry x; NaN if |x| >= 1e9 or x is NaN."""
     out = np.empty_like(X)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -78,8 +79,10 @@ def norms(X: Array) -> Array:
 
 @compiled
 def clipped(X: Array, bound: float) -> Array:
-    """x min(1, bound / ||x||) for every row x; zeros if x is not finite. The relative error is at most
-    (k + 4) 2^-53."""
+    """x min(1, bound / ||x||) for every row x; zeros if an entry of x is not finite.
+
+    The relative error is at most (k + 4) 2^-53 for rows with k entries.
+    """
     out = np.zeros_like(X)
     for i in range(X.shape[0]):
         largest, sound = 0.0, True
@@ -102,7 +105,7 @@ def clipped(X: Array, bound: float) -> Array:
 
 @compiled
 def first_largest(X: Array) -> Array:
-    """1 in the column of each row's largest entry (the first of them if several are equal), 0 elsewhere."""
+    """For each row, 1 in the column of its largest entry, 0 elsewhere. Of equal entries, the first counts."""
     out = np.zeros_like(X)
     for i in range(X.shape[0]):
         best = 0
@@ -115,7 +118,10 @@ def first_largest(X: Array) -> Array:
 
 @compiled
 def in_cells(X: Array, edges: Array) -> Array:
-    """1 in column k if edges[k] <= x < edges[k + 1], else 0. The last cell also contains its right edge."""
+    """1 in column k if edges[k] <= x < edges[k + 1], else 0, for each row with the only entry x.
+
+    The last cell also contains its right edge.
+    """
     cells = len(edges) - 1
     out = np.zeros((X.shape[0], cells))
     for i in range(X.shape[0]):
@@ -128,7 +134,10 @@ def in_cells(X: Array, edges: Array) -> Array:
 
 @compiled
 def hats(X: Array, knots: Array) -> Array:
-    """The hat functions (linear B-splines) at x, where x is first clipped to the range of the knots."""
+    """The hat functions (linear B-splines) at the only entry x of each row; zeros if x is NaN.
+
+    x is first clipped to the range of the knots.
+    """
     count = len(knots)
     out = np.zeros((X.shape[0], count))
     for i in range(X.shape[0]):
@@ -145,7 +154,10 @@ def hats(X: Array, knots: Array) -> Array:
 
 @compiled
 def outer_triangle(X: Array) -> Array:
-    """The upper triangle of x x', off-diagonal entries times sqrt 2, as a row; this row's norm is ||x||^2."""
+    """For each row x, the upper triangle of x x' as one row.
+
+    Entries off the diagonal are multiplied by sqrt 2, so that the new row has the norm ||x||^2.
+    """
     d = X.shape[1]
     out = np.empty((X.shape[0], d * (d + 1) // 2))
     root = math.sqrt(2.0)
@@ -160,7 +172,7 @@ def outer_triangle(X: Array) -> Array:
 
 @compiled
 def _shrink(row: Array) -> None:
-    """Scale the row, in place, to norm 1 if its norm is larger."""
+    """Scale the row, in place, to norm 1 if its norm is above 1."""
     square = dot(row, row)
     if square > _SPARE:
         factor = _SPARE / math.sqrt(square)
@@ -170,7 +182,7 @@ def _shrink(row: Array) -> None:
 
 @compiled
 def dense_rows(Z: Array, W: Array, made: Array) -> None:
-    """Write the rows of Z W, each scaled to norm at most 1, into `made`, which must contain zeros."""
+    """Write the rows of Z W, each scaled to norm at most 1, into `made`, which must be all zeros before."""
     rows, d = Z.shape
     for n in range(rows):
         row = made[n]
@@ -184,7 +196,7 @@ def dense_rows(Z: Array, W: Array, made: Array) -> None:
 
 @compiled
 def sparse_rows(data: Array, indices: Indices, indptr: Indices, W: Array, made: Array) -> None:
-    """The same as `dense_rows`, for the CSR matrix Z with these arrays data, indices and indptr."""
+    """The same as `dense_rows`, for a sparse matrix Z in CSR form, given by its three arrays."""
     for n in range(len(indptr) - 1):
         row = made[n]
         for i in range(indptr[n], indptr[n + 1]):

@@ -157,7 +157,7 @@ class RunOptions:
 
 
 class UnreadRowsError(LookupError):
-    """Raised if the settings of a method depend on rows that have not been read yet. Names the method.
+    """Raised if the settings of a method depend on rows that are not read yet. The error names the method.
 
     `runtime/setup.py` catches this error, reads the rows and prepares the run again.
     """

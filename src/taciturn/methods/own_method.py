@@ -84,7 +84,9 @@ class OwnNode:
             own, heard = state.sent[i, r].copy(), state.heard[i, r] / self.degrees[i]
             found = np.asarray(self.method.message(self.objectives[i], own, heard, t, generator))
             if found.shape != own.shape:
-                raise ParameterError(f"`message` must return the shape {own.shape}; got {found.shape}.")
+                raise ParameterError(
+                    f"`message` must return an array of shape {own.shape}; got {found.shape}."
+                )
             sent[i, r] = found
         return sent
 

@@ -234,7 +234,7 @@ class WhitenedAttempt(UnmaskedAttempt):
         return self.sums or self.site._everybody()
 
     def _reader(self, t: int) -> SumsAttempt | ADMMAttempt:
-        """The attempt whose functions read the messages of round t. In the paper's rounds it has no rows."""
+        """The object that reads the messages of round t. In the paper's rounds this object has no rows."""
         if t <= self.site.moments:
             return self._moments()
         rowless: Any = None

@@ -1,8 +1,7 @@
 """Cut a site's rows into blocks so small that all arrays of a block fit into the processor's cache.
 
 Z is the matrix of a site's rows, and z = offset + Z f are the margins of a model f (see rows.py). A solver
-works on several models f at once; their number is called `repeats`. Lazy rows are rows that are computed when
-they are needed, and not stored.
+works on several models f at once; their number is `repeats`. Lazy rows are computed when needed, not stored.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ..core.types import Array
 class Persons:
     """The persons to whom the rows of all sites belong.
 
-    weights : for each site, one number per row: 1/m, if the row's person has m rows at all sites together.
+    weights : for each site, one number per row: 1/m, where m counts the rows of the same person at all sites.
     counts : for each site, the public number of persons who have rows at the site.
     total : the number of persons at all sites together.
     most_rows, most_sites : public upper bounds on the number of rows of a person, and on the number of sites

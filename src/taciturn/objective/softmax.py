@@ -2,7 +2,7 @@
 
 The gradient of one record is (p - e_y) x', where p are the predicted probabilities and e_y is the one-hot
 label; ||p - e_y|| <= sqrt 2 for any K. So one noisy release serves all classes, while K separate problems
-would need K releases. A model is one row of K d numbers: the d numbers of each class, class after class.
+would need K releases. A model is a vector of K d numbers: the d numbers of each class, class after class.
 """
 
 from __future__ import annotations

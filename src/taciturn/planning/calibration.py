@@ -1,8 +1,9 @@
 """Find the smallest noise for which the certificate of a run is within every site's budget.
 
-The run uses penalty perturbation, the paper's method. The privacy cost of the run has two parts. The first
-part decreases with more noise. The second part, the cost of the Jacobian, decreases with a larger penalty
-eta. There is a second part because one record also changes the map from the noise to the released vector.
+The run uses penalty perturbation: each site adds noise to the objective that it minimises in a round, and
+releases the solution. A certificate states the privacy cost of a run. The cost has two parts. The first part
+decreases with more noise. The second part, the cost of the Jacobian, decreases with a larger penalty eta. There
+is a second part because one record also changes the map from the noise to the released vector.
 
 The size of the noise (its standard deviation, or 1/rate) in round t at site i is factor[i] * relative[i, t].
 `relative` is fixed beforehand. `calibrate` finds the factors by bisection, with the same functions that
@@ -40,10 +41,11 @@ from ..privacy.costs import (
 from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
 
-_ROOM = 1e-6  # the share of the budget that is reserved for rounding the schedules to a few digits
-_CLOSE = 1 + 2e-4  # bisection stops when (upper factor) / (lower factor) has decreased to this ratio
-_COARSE = bounds.ORDERS[::8]  # the Renyi orders of the first bisection; `_near` chooses those of the second
-_LARGEST = 1e30  # `_narrow` gives up at _LARGEST * (largest first guess), `_gaussian_factors` at _LARGEST
+_ROOM = 1e-6  # this share of the budget is kept free, because noise and eta are later rounded to six digits
+_CLOSE = 1 + 2e-4  # `_narrow` stops when (upper factor) / (lower factor) is at most this
+_COARSE = bounds.ORDERS[::8]  # the Renyi orders of the first bisection; `_near` chooses the orders of the second
+# The largest factor: `_gaussian_factors` gives up at _LARGEST, `_narrow` at _LARGEST * (largest first guess).
+_LARGEST = 1e30
 _PASSES = 12  # iterations of `_gaussian_factors`
 _NEARLY = 1.01  # `_gaussian_factors` accepts a factor if mu of the run <= _NEARLY * mu of the budget
 
@@ -85,7 +87,9 @@ def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Arr
 class Draft:
     """A planned run whose noise factors are not chosen yet.
 
-    `eta` and `relative` have the shape (sites, rounds). The module docstring explains `relative`.
+    samples, degree : the number of records and of neighbours of each site.
+    eta, relative : arrays (sites, rounds); the module docstring explains them.
+    output_scale : the scale of the noise that is added to the solutions; None without such noise.
     """
 
     run: RunFacts
@@ -130,7 +134,7 @@ def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
 
 
 def _distinct(draft: Draft, epsilon: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """(a site of each group, the group of each site), where a group consists of equal sites."""
+    """(one site of each group, the group of each site). All sites of a group need the same factor."""
     table = np.column_stack([draft.samples, draft.degree, epsilon, draft.eta, draft.relative])
     _, first, back = np.unique(table, axis=0, return_index=True, return_inverse=True)
     return first, back.reshape(-1)
@@ -140,7 +144,7 @@ def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
     """For each site, the factor at which epsilon is just below the goal; None if no factor is enough."""
     factor: Array | None = _guess(draft, goal, delta)
     orders = _COARSE
-    for step in (1.5, 1.01):
+    for step in (1.5, 1.01):  # the first bisection starts at the guess, the second at the result of the first
         if factor is None:
             break
 
@@ -154,7 +158,7 @@ def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
 
 
 def _near(draft: Draft, factor: Array, delta: float) -> Array:
-    """The Renyi orders near the best orders of the sites. With fewer orders, epsilon is never smaller."""
+    """The Renyi orders near the best orders of the sites. Fewer orders never make epsilon smaller."""
     cost = renyi_totals(draft.run, draft.releases(factor), _COARSE)
     best = bounds.to_epsilon(_COARSE, cost, delta)[1]
     r, all_r = best[np.isfinite(best)] - 1, bounds.ORDERS - 1
@@ -164,10 +168,10 @@ def _near(draft: Draft, factor: Array, delta: float) -> Array:
 
 
 def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: float) -> Array | None:
-    """For each site, a factor `within` the budget, at most `_CLOSE` times the smallest such factor.
+    """For each site, a factor for which `within` is True, at most `_CLOSE` times the smallest such factor.
 
-    The result is None if a site has no such factor. The search assumes that more noise never increases the
-    cost.
+    The result is None if the search finds no such factor for some site. The search assumes that more noise
+    never increases the cost.
     """
     high = start
     while not np.all(ok := within(high)):
@@ -185,7 +189,7 @@ def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: fl
 
 
 def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
-    """A first guess for the bisection: a Gaussian mechanism's factors, without the cost of the Jacobian."""
+    """A first guess for the bisection: the factors of a Gaussian mechanism with free Jacobians."""
     run = draft.run
     k = bounds.sample_weight(run.C, draft.eta, draft.degree[:, None], draft.samples[:, None])
     D = bounds.displacement(k, run.loss.slope_bound, run.data_norm)
@@ -197,15 +201,17 @@ def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
 def quick_factors(
     run: RunFacts, noise: str, D: Array, x: Array, relative: Array, epsilon: ArrayLike, delta: float
 ) -> Array:
-    """A fast approximation of the factors that `calibrate` finds, for a search that compares many plans.
+    """A fast approximation of the factors that `calibrate` uses, for a search that compares many plans.
 
-    D : how far the noise must move if one record is replaced, (..., rounds).
+    D : if one record is replaced, the largest change of the noise that is needed to release the same vector
+        as before, (..., rounds).
     x : how much one record can change the Jacobian, (..., rounds).
 
-    The result has the shape (...). It is inf where no factor is enough. For Gaussian noise, a few iterations
-    include the effect of x. For norm noise, with density ~ exp(-rate ||e||), the result is the smaller of two
-    factors: the factor for pure differential privacy, and the factor at which the variance is that of
-    sufficient Gaussian noise (plus a margin).
+    The result has the shape (...). An entry is inf if no factor is enough. For Gaussian noise, the factor is
+    found by iteration, because the effect of x depends on the factor. For norm noise, with density
+    ~ exp(-rate ||e||), the result is the factor for pure differential privacy. If delta > 0, it is the smaller
+    of this factor and another one, with which the standard deviation of the norm noise is 2% above the one
+    that is enough for Gaussian noise.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if noise == "gaussian":
@@ -226,7 +232,7 @@ def _mu_of(epsilon: tuple[float, ...], delta: float) -> Array:
 
 
 def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Array) -> Array:
-    """The factor at which the rounds together cost `mu`, the budget; inf if no factor is enough."""
+    """The factor with which all rounds together have the given `mu`; inf if no factor is enough."""
     shape = loss_shape(run.loss)
     move = D / relative
     factor = np.sqrt(run.outputs * np.sum(move**2, axis=-1)) / mu
@@ -238,9 +244,9 @@ def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Ar
 
 
 def _renyi_factors(D: Array, x: Array, relative: Array, epsilon: Array, delta: float, K: int) -> Array:
-    """The factor computed with Renyi divergences: the smallest over the orders in `_COARSE`.
+    """The factor for Gaussian noise, computed with Renyi divergences: the smallest over the orders `_COARSE`.
 
-    It includes the cost of the Jacobian.
+    The computation includes the cost of the Jacobian.
     """
     q = _COARSE
     move = np.sum((D / relative) ** 2, axis=-1)[..., None]

@@ -49,9 +49,9 @@ class PlanRequest:
         is charged to a budget that adds up the squares of mu.
     choose : has an effect only without `colluding`. True chooses the method with the better forecast; False
         chooses the paper's method (penalty perturbation).
-    whiten : whether the run first learns better (whitened) coordinates from moments of the rows. With None,
-        the run does so if this is expected to help; for the paper's method, `choose` must then also be True,
-        and `effort` must not be "quick".
+    whiten : True if the run must first learn better (whitened) coordinates from moments of the rows; False if
+        it must not. None lets the planner decide by public numbers; the paper's method then uses whitened
+        coordinates only if `choose` is True, `noise` is not "norm" and `effort` is not "quick".
     additive : the model must be a sum of functions of single columns. The paper's method on whitened rows
         gives no such model, because it shortens long rows.
     """

@@ -2,7 +2,7 @@
 
 The first rounds of such a run release noisy second moments of the rows. From them, all sites compute
 coordinates in which the columns of the rows are roughly uncorrelated. Proxy rows are public rows in place of
-the private rows.
+the private rows. On them, the planner compares shapes: plans without the size of their noise.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def raw_reason(request: PlanRequest) -> str:
 def may_whiten(request: PlanRequest) -> bool:
     """Whether the plan may use whitened coordinates; raises if they are requested but impossible.
 
-    By default a plan uses them only if `choose` is True and effort is "full": on whitened rows the
-    closed-form forecast often prefers a poor shape.
+    By default a plan may use them only if `choose` is True, the noise is not "norm", and trial runs compare
+    the shapes (effort "full"): on whitened rows the closed-form forecast often prefers a poor shape.
     """
     reason = raw_reason(request)
     if request.whiten and reason:

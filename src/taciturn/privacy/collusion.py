@@ -4,8 +4,9 @@ In a masked sum each site hides its message behind random masks, which cancel in
 site that does not collude is honest. The observer learns only the sum of the honest sites' messages. So the
 noise of all honest sites together protects each record of an honest site. If only one site is honest, only
 its own noise protects its records, and the cost does not rely on masks. The argument `honest` is the number
-of honest sites if no site leaves the run. The cost mu of Gaussian differential privacy is defined in
-`accounting/gaussian.py`.
+of honest sites among all sites of the run, or 1 if the colluding sites could disconnect the honest sites.
+If some sites do not take part in a release, fewer sites protect it (`_honest_at`). The cost mu of Gaussian
+differential privacy is defined in `accounting/gaussian.py`.
 """
 
 from __future__ import annotations
@@ -75,16 +76,16 @@ def colluders(run: RunFacts, colluding: int | None) -> int:
 
 
 def fewest_honest(run: RunFacts, honest: int) -> int:
-    """The smallest number of sites whose noise protects a release of the run, over all attempts of the run.
+    """The smallest number of honest sites that protect any one release of the run.
 
-    `honest` is the number of honest sites if no site leaves the run.
+    All releases of an attempt, which is a part of the run with a fixed list of sites, have the same number.
     """
     return min([_honest_at(run, entry.first, honest) for entry in run.attempts], default=honest)
 
 
 def _honest_at(run: RunFacts, release: int, honest: int) -> int:
-    """The number of sites whose noise protects this release. Sites that had left the run do not count. The
-    result assumes that all sites that had left were honest."""
+    """The number of honest sites whose noise protects this release. In the worst case, which is counted here,
+    all colluding sites take part, and every site that does not take part is honest."""
     members = [entry.members for entry in run.attempts if entry.first <= release]
     return max(1, len(members[-1]) - (run.sites - honest)) if members else honest
 

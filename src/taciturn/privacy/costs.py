@@ -175,7 +175,7 @@ def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
 
 
 def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
-    """Renyi cost of all rounds with noise inside the problem, for one class, without the output noise."""
+    """Renyi cost of the noise inside the problem, for one class and all rounds; without output noise."""
     k, a = _weight(run, releases)
     on, loss = releases.charged, run.loss
     D = np.where(on, bounds.displacement(k, loss.slope_bound, _reach(run)), 0.0)
@@ -213,7 +213,7 @@ def _renyi_gaussian(D: Array, sigma: Array, x: Array, shape: str) -> tuple[Array
 
 
 def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
-    """mu of all rounds and classes together, (sites,).
+    """mu (see `accounting/gaussian.py`) of all rounds and classes together, (sites,).
 
     mu is infinite unless all noise of the run is Gaussian, or the author of the method states mu. Integer
     noise with a std of at least 2^16 grid steps counts as rounded normal noise; `exact_epsilon` adds the cost
@@ -299,8 +299,8 @@ def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: 
 
 
 def _stray(run: RunFacts) -> float:
-    """How far apart solver errors can move two solved vectors: 2 `tol`. With integer noise, it is
-    sqrt(d) grid steps more, because vectors are rounded before this noise is added."""
+    """How far apart solver errors can move two solved vectors: 2 `tol`. With integer noise, sqrt(d) grid
+    steps are added, because vectors are rounded before this noise is added."""
     return float(up(2 * run.tol + _rounding(run))) if run.integers else 2 * run.tol
 
 

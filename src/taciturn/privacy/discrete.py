@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 Exact = Callable[[int], Fraction]
 
 _NEAR = 1e-9  # floats decide if exp(-x) and the random number differ by more than this; the error is < 1e-12
-_FEW, _TOSSES = 4096, 8  # for up to _FEW numbers, _TOSSES tosses are drawn at a time for each number
+_FEW, _TOSSES = 4096, 8  # for up to _FEW numbers, `_times` draws _TOSSES random booleans at a time for each
 LARGEST = 2.0**50
 """The largest scale. At this scale the absolute value of a draw exceeds 2^62 with probability below
 exp(-4000)."""

@@ -48,9 +48,9 @@ class RunFacts:
     noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (only for masked sums),
         "own" (for a user's own method, whose cost is `stated`), or "none", with an infinite epsilon.
     loss : the loss with its bounds on slope and curvature.
-    sites, rounds, dimension : N, T and d. T is the number of planned rounds; with `attempts`, of releases.
+    sites, rounds, dimension : N, T and d. T counts the planned rounds; with `attempts`, it counts releases.
     C, regularization : the weight C of the loss, and the weight rho of the regularisation.
-    regularized : False if any coordinate, such as an intercept, is not regularised.
+    regularized : False if some coordinate, such as an intercept, is not regularised.
     data_norm : X, the public bound on ||x||.
     output_noise : for "penalty" and "dual", the noise that is added to the minimiser; None if idealised.
     tol : how far a solved vector may be from the exact minimiser, rounding errors included.
@@ -66,7 +66,7 @@ class RunFacts:
     records, largest : for sums, the fixed number of records (None for persons), and the most rows of a site.
     colluding : for masked sums, how many of the sites that do not hold a record may collude; None means all.
     connectivity : how many sites must be removed to disconnect the mask graph; None if all pairs share masks.
-    attempts : the attempts of a masked run in which sites left or joined; empty for any other run.
+    attempts : the parts of a masked run, each with a fixed list of sites; empty if no site left or joined.
     unit : what is protected: one "record" or one "person". With "person", all rows of a person together weigh
         at most as one row, and `samples` is the number of persons at a site.
     persons : the public, fixed number of persons in the whole network; for unit "person" only.
@@ -248,7 +248,7 @@ class RunFacts:
         return 0 if self.mechanism.summed else len(self.sums)
 
     def honest(self, colluding: int | None) -> int:
-        """The least number of sites whose noise protects a site if `colluding` other sites collude.
+        """The number of sites whose noise protects a site, for the worst choice of `colluding` other sites.
 
         None means that all other sites collude. The honest sites protect each other while masks connect them.
         The result is 1 (the site itself) if colluding sites could disconnect them, or without masked sums."""

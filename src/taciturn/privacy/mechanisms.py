@@ -39,8 +39,8 @@ NOISES = tuple(dict.fromkeys(noise for entry in MECHANISMS.values() for noise in
 
 
 def check_method(method: str, noise: str, stated: StatedCost | None) -> None:
-    """Raise unless the method may have this noise. Also raise unless a user's own method states its
-    cost, and no other method does."""
+    """Raise if the method may not have this noise, if a user's own method does not state its cost, or if
+    any other method states a cost."""
     checks.choice("method", method, tuple(MECHANISMS))
     checks.choice("noise", noise, NOISES)
     if noise not in MECHANISMS[method].noises:

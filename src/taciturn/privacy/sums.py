@@ -148,7 +148,7 @@ def planned_rounds(sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts]) -
 
 
 class SumBounds(NamedTuple):
-    """The least allowed S and gamma, and the allowed lengths of a message. No `lengths` means any length."""
+    """The least allowed S and gamma, and the allowed lengths of a message: any length if `lengths` is ()."""
 
     lengths: tuple[int, ...]
     sensitivity: float
@@ -231,7 +231,7 @@ class SumTerms:
         """Raise if a sum has a wrong length, or states a smaller S or gamma than these facts allow.
 
         Only the first gradient of the plan is computed at f = 0. Several attempts may release this gradient.
-        A sum depends on the last release of each earlier round.
+        A sum uses the results of earlier rounds: of each such round, the result of its last release.
         """
         at_zero, last = None, dict[int, SumFacts]()
         rounds = planned_rounds(sums, check_attempts(attempts, self.sites))

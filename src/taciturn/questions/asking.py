@@ -49,7 +49,7 @@ class Asking:
     def numbers(self) -> tuple[str, ...]:
         """The columns of `reads` that the schema declares as numbers.
 
-        Empty if the job has no schema, or if a question reads cells with a schema other than the job's.
+        The result is empty if the job has no schema, or if a question reads cells with another schema.
         """
         if self.public.schema is None or any(one.by_other_schema for one in self.questions):
             return ()

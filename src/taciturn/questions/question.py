@@ -55,7 +55,7 @@ class PublicTable:
     by_person: bool = False
 
     def fields(self, names: Sequence[str] | None, key: str) -> tuple[Field, ...]:
-        """The named columns of the schema; all columns if `names` is None. Errors name the job key `key`."""
+        """The named columns of the schema; all columns if `names` is None. Errors name `key`."""
         if self.schema is None:
             raise ParameterError(f"`schema` must be given: `{key}` is about the columns of a table.")
         known = {field.name: field for field in self.schema}

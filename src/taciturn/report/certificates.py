@@ -207,8 +207,8 @@ def cost_curves(certificate: Certificate) -> CostCurves:
         for kind, total in _TOTALS.items():
             level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # constant after the last release
             spent = np.minimum(level, getattr(cost, total))
-            # A run that ended early is certified at the cost of all planned rounds; its curve may end lower.
-            # A budget at one fixed Renyi order is certified as a whole.
+            # The curve of a run that ended early may end below the certified cost, which includes all planned
+            # rounds. But with a budget at one fixed Renyi order, every curve ends at the certified cost.
             if whole:
                 spent[-1] = getattr(cost, total)
             found[kind].append(spent)
@@ -218,7 +218,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
     """The cost of one site up to each round, in three ways. The curves end at the site's last release."""
     run = certificate.run
-    # A masked sum has only one bound. It assumes that `run.colluding` sites collude.
+    # A sum over all sites has only one bound, which assumes that `run.colluding` sites collude.
     if run.mechanism.summed:
         none = np.full(1, np.inf)
         curve = epsilon_curve(certificate, row) if certificate.releases[row].t.size else np.zeros(1)

@@ -53,7 +53,7 @@ def _charts(runs: Mapping[str, Run]) -> list[Chart]:
     """The charts of all quantities that the runs recorded."""
     repeats = max(run.consensus_gap.shape[0] for run in runs.values())
     note = f"The line is the mean of {repeats} repeats, the shaded area their range." if repeats > 1 else ""
-    apart = {name: run for name, run in runs.items() if run.consensus_gap.any()}  # masked runs have gap 0
+    apart = {name: run for name, run in runs.items() if run.consensus_gap.any()}  # runs with different models
     gaps = [run.consensus_gap for run in apart.values()]
     low, high = min((gap.min() for gap in gaps), default=0.0), max((gap.max() for gap in gaps), default=0.0)
     wide = bool(0 < 10 * low < high)  # a linear axis would hide the small values

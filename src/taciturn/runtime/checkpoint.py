@@ -31,9 +31,10 @@ _FILE = re.compile(r"round(\d+)-(?:record|sites(\d+)-(\d+))\.npz")
 class Checkpoint:
     """A folder with the newest complete checkpoint of one run.
 
-    Every node or shard (a group of sites) writes the states of its sites. The main process then writes the
-    record of losses and accuracies and, last, the manifest, which makes the checkpoint valid. The noise of a
-    round is a function of the seed and the round, so a resumed run draws the same noise.
+    Each group of sites (a node of the local engine, a shard of a cluster) writes its states. The main
+    process then writes the record of losses and accuracies and, last, the manifest, which makes the
+    checkpoint valid. The noise of a round is a function of the seed and the round, so a resumed run draws the
+    same noise.
     """
 
     folder: Path

@@ -71,8 +71,8 @@ class LocalNetwork:
     """All nodes of a run in one process, and their models after the last two rounds.
 
     A node waits only for the messages that it needs, so it may begin the next round before other nodes have
-    completed this one. No node is more than two rounds ahead of the record, so the models of two rounds are
-    kept.
+    completed this one. No node is more than two rounds ahead of the last recorded round, so the
+    models of two rounds are kept.
 
     metrics : (2, 2, sites, repeats); metrics[t % 2] has each site's mean loss and accuracy on its own rows
         after round t.

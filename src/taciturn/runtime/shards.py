@@ -94,7 +94,7 @@ class StepResult(NamedTuple):
 
 
 class Shard:
-    """Some sites of a run.
+    """Some sites of a run. The shard divides them among nodes; a node computes at most `_MOST` sites.
 
     `t` is the last round whose messages are computed; at first the round of the checkpoint, or 0.
     """

@@ -69,7 +69,7 @@ def simulate(
     tol : a bound on the distance of every solved vector from the exact minimiser; 1e-8 by default. The
         solver bounds this distance by ||gradient|| / m, for an m-strongly convex objective. MaskedDescent
         has no solver, and refuses `tol` and `strict`.
-    start : f(0), "zeros" (the default) or "random".
+    start : f(0), the models before round 1: "zeros" (the default) or "random".
     strict : whether to refuse a penalty that decreases or is below the dual step, because the paper's
         theorems do not cover it; True by default.
     history : whether to keep every released vector, (rounds, repeats, sites, features).

@@ -86,7 +86,7 @@ class CountWishes:
         if self.engine != "local" and self.random_state is None:
             raise ParameterError(
                 "without `random_state`, `engine` must be 'local': a cluster that loses a worker would draw "
-                "the worker's secret noise a second time, and two draws reveal more than one."
+                "the worker's secret noise a second time, and two draws reveal more than a single draw does."
             )
 
 

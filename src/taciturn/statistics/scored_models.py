@@ -1,6 +1,6 @@
 """The models that may be scored on private rows, and their predictions for each row.
 
-The privacy cost of a score assumes that one record changes only one prediction. This is true if a prediction
+The privacy cost of a score is valid if one record changes only one prediction. This is true if a prediction
 depends on its own row only, and if the fit of the model was charged separately or did not use these rows.
 """
 

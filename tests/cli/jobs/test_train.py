@@ -142,8 +142,8 @@ def test_a_regression_from_parquet(folder, tmp_path, capsys):
     ("old", "new", "words"),
     [
         ("epsilon = 1.0", "epsilon = -1.0", "job.toml, line 7: `epsilon`"),
-        ('"north.csv"', '"west.csv"', "west.csv: cannot be read"),
-        ('column = "readmitted"', 'column = "outcome"', "north.csv, line 1: lacks the column outcome."),
+        ('"north.csv"', '"west.csv"', "west.csv cannot be read"),
+        ('column = "readmitted"', 'column = "outcome"', "north.csv lacks the column outcome."),
         ("epsilon = 1.0", "epsilon = 1.0\nC = 9e9", "`C` must not exceed"),
     ],
 )
@@ -232,7 +232,7 @@ def test_predict_names_its_own_option_for_another_separator(folder, capsys, tmp_
     (tmp_path / "new.csv").write_text((folder / "new.csv").read_text().replace(",", ";"))
     command = ["predict", str(folder / "run" / "model.json"), str(tmp_path / "new.csv")]
     assert run(command) == 1
-    assert "is separated by semicolons; set --separator ';', or use commas" in capsys.readouterr().err
+    assert "are separated by semicolons; set --separator ';', or use commas" in capsys.readouterr().err
     assert run([*command, "--separator", ";"]) == 0
 
 

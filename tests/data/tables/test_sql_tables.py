@@ -59,7 +59,7 @@ def test_rows_are_read_once(database):
         ("sqlite:///clinic.db", "SELECT hunter2 FROM visits", "refused the query"),
         ("sqlite:///clinic.db", "DELETE FROM visits /* hunter2 */", "the query in `database`"),
         ("sqlite:///clinic.db", "SELECT age, age FROM visits", "must return each column once"),
-        ("sqlite:///clinic.db", "SELECT age FROM visits WHERE age > 999", "`database`: has no rows"),
+        ("sqlite:///clinic.db", "SELECT age FROM visits WHERE age > 999", "`database` has no rows"),
         ("postgresql+psycopg://u:hunter2@127.0.0.1:1/x", "SELECT 1", "refused the connection"),
     ],
 )
@@ -85,7 +85,7 @@ def test_locked_or_lost_sqlite_file_and_a_lost_column_get_one_clear_line(databas
         db.execute("BEGIN EXCLUSIVE")
         with pytest.raises(DataError, match=r"locked by another program; run again .* \(OperationalError\)"):
             TableFile(None, query).read(["age"])
-    with pytest.raises(DataError, match=r"the query in `database`: lacks the column sex\."):
+    with pytest.raises(DataError, match=r"the query in `database` lacks the column sex\."):
         TableFile(None, query).read(["sex"])
     later = TableQuery(f"sqlite:///{database}", "SELECT age FROM visits")
     assert later.fingerprint

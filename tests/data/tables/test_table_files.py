@@ -30,7 +30,7 @@ def test_parquet_as_columns(tmp_path):
     parquet.write_table(arrow.table({"age": [31, None], "sex": ["f", "m"]}), tmp_path / "a.parquet")
     assert read_table(tmp_path / "a.parquet", ["sex"]) == {"sex": ["f", "m"]}
     (tmp_path / "b.parquet").write_text("age\n31\n")
-    with pytest.raises(DataError, match=r"b\.parquet: is not a complete Parquet file"):
+    with pytest.raises(DataError, match=r"b\.parquet is not a complete Parquet file"):
         read_table(tmp_path / "b.parquet", ["age"])
 
 
@@ -56,18 +56,18 @@ def test_parquet_without_the_extra_names_the_command(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("a.csv", "age,sex\n31,f\n", r"a\.csv, line 1: lacks the columns height, weight\."),
-        ("a.csv", "age,age\n1,2\n", r"line 1: the first line must contain the names of the columns"),
-        ("a.csv", "", r"a\.csv, line 1: is empty; it must contain the names"),
+        ("a.csv", "age,sex\n31,f\n", r"line 1 of \S*a\.csv lacks the columns height, weight\."),
+        ("a.csv", "age,age\n1,2\n", r"line 1 of \S*a\.csv must contain the names of the columns"),
+        ("a.csv", "", r"line 1 of \S*a\.csv is empty; it must contain the names"),
         (
             "a.csv",
             "height;weight\n180,5;80\n",
-            r"a\.csv, line 1: is separated by semicolons; set csv.separator = ",
+            r"the columns in \S*a\.csv are separated by semicolons; set csv.separator = ",
         ),
-        ("a.csv", "height\tweight\n180\t80\n", r"a\.csv, line 1: is separated by tabs"),
-        ("a.csv", 'height,weight\n1,"2\n3,4\n5,6\n', r"a\.csv, line 4: is not CSV; is a quote left open\?$"),
-        ("a.csv", "height,weight\n", r"a\.csv: has no rows"),
-        ("a.csv", "\ufeff", r"a\.csv, line 1: is empty; it must contain the names"),
+        ("a.csv", "height\tweight\n180\t80\n", r"the columns in \S*a\.csv are separated by tabs"),
+        ("a.csv", 'height,weight\n1,"2\n3,4\n5,6\n', r"line 4 of \S*a\.csv is not CSV; is a quote left"),
+        ("a.csv", "height,weight\n", r"a\.csv has no rows"),
+        ("a.csv", "\ufeff", r"line 1 of \S*a\.csv is empty; it must contain the names"),
         ("a.txt", "", r"a\.txt: the name of a table must end in \.csv or \.parquet"),
     ],
 )
@@ -78,13 +78,13 @@ def test_what_is_wrong_with_a_file(tmp_path, name, text, words):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(DataError, match=r"none\.csv: cannot be read \(No such file"):
+    with pytest.raises(DataError, match=r"none\.csv cannot be read \(No such file"):
         read_table(tmp_path / "none.csv", [])
 
 
 def test_a_cell_beyond_the_csv_limit_is_an_error_without_the_cell(tmp_path):
     (tmp_path / "a.csv").write_text("age\n" + "7" * 200_000 + "\n")
-    with pytest.raises(DataError, match=r"a\.csv, line 2: is not CSV; is a quote left open\?$"):
+    with pytest.raises(DataError, match=r"line 2 of \S*a\.csv is not CSV; is a quote left open\?$"):
         read_table(tmp_path / "a.csv", ["age"])
 
 
@@ -118,7 +118,7 @@ def test_parquet_with_a_name_twice(tmp_path):
     from pyarrow import parquet
 
     parquet.write_table(arrow.table([[1], [2], [3]], names=["a", "a", "b"]), tmp_path / "a.parquet")
-    with pytest.raises(DataError, match=r"a\.parquet: has two columns with the same name"):
+    with pytest.raises(DataError, match=r"a\.parquet has two columns with the same name"):
         read_table(tmp_path / "a.parquet", ["b"])
 
 
@@ -209,8 +209,8 @@ def test_spreadsheet_files_are_read_as_they_look(tmp_path):
 @pytest.mark.parametrize(
     ("encoding", "declared", "words"),
     [
-        ("utf-8", "utf-16", r"a\.csv: is not text in 'utf-16'; set csv\.encoding"),
-        ("utf-8-sig", "latin-1", r"a\.csv: is UTF-8; leave out csv\.encoding, which is 'latin-1'"),
+        ("utf-8", "utf-16", r"a\.csv is not text in 'utf-16'; set csv\.encoding"),
+        ("utf-8-sig", "latin-1", r"a\.csv is a UTF-8 file, but csv\.encoding says 'latin-1': leave out"),
     ],
 )
 def test_another_encoding_than_declared_is_named(tmp_path, encoding, declared, words):
@@ -258,5 +258,5 @@ def test_damaged_parquet_file_is_named(tmp_path):
     whole = path.read_bytes()
     for content in (b"", whole[:-100], whole[:50] + b"\x99" * 5000 + whole[5050:]):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"a\.parquet: .*[wW]rite it again"):
+        with pytest.raises(DataError, match=r"a\.parquet .*[wW]rite it again"):
             read_table(path, ["age"])

@@ -108,5 +108,5 @@ def test_pair_key_is_hkdf_and_both_sites_find_it():
 
 @pytest.mark.parametrize("keys", [{}, {0: bytes(32)}, {1: bytes(31)}])
 def test_keys_are_checked(keys):
-    with pytest.raises(ParameterError, match="`keys` must contain 32 bytes"):
+    with pytest.raises(ParameterError, match="it must contain 32 bytes"):
         PairKeys(0, keys, run=RUN)

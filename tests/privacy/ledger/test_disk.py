@@ -114,7 +114,7 @@ def unguarded(path: Path, *statements: str) -> None:
             ["DELETE FROM ledger", f"UPDATE ledger_head SET rows = 0, hash = '{chain.EMPTY.digest}'"],
             "all of its rows are missing",
         ),
-        (["DELETE FROM ledger_head"], "its head is missing"),
+        (["DELETE FROM ledger_head"], "its head .* is missing"),
         (
             [
                 "UPDATE ledger SET seq = 99, t = 99 WHERE seq = 2",

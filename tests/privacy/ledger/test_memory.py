@@ -121,7 +121,7 @@ def test_a_senseless_charge_is_refused(ledger: MemoryLedger, charge: Charge, mes
 
 
 def test_changing_degree_needs_a_filter(ledger: MemoryLedger) -> None:
-    with pytest.raises(LedgerError, match="needs a `SiteBudget` with an `order`"):
+    with pytest.raises(LedgerError, match="give the site a `SiteBudget` with an `order`"):
         ledger.charge(Charge(0, 1, 0.5, 3.0, None, 1))
 
 

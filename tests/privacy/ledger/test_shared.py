@@ -25,9 +25,9 @@ def test_three_outputs_of_a_round_are_one_charge_and_a_fourth_is_refused() -> No
     for _ in range(3):
         ledger.charge_round(round_of(1, [0, 1, 2]))
         assert [ledger.columns(i).t.tolist() for i in range(3)] == [[1]] * 3
-    with pytest.raises(LedgerError, match="round 1 of site 0 was charged for 3 outputs"):
+    with pytest.raises(LedgerError, match="charged for 3 releases in round 1 of site 0"):
         ledger.charge_round(round_of(1, [0, 1, 2]))
-    with pytest.raises(LedgerError, match="This release is refused: 3 outputs were released already"):
+    with pytest.raises(LedgerError, match="This release is refused: either 3 releases were made"):
         ledger.charge(Charge(2, 1, 0.5, 3.0))
 
 
@@ -40,7 +40,7 @@ def test_charge_is_recorded_before_the_first_output_is_released() -> None:
 def test_an_output_with_other_numbers_is_not_covered() -> None:
     ledger = shared(2)
     ledger.charge(Charge(0, 1, 0.5, 3.0))
-    with pytest.raises(LedgerError, match="with equal settings"):
+    with pytest.raises(LedgerError, match="settings other than those in the charge"):
         ledger.charge(Charge(0, 1, 0.5, 9.0))
     ledger.charge(Charge(0, 1, 0.5, 3.0))
 

@@ -138,8 +138,8 @@ def test_the_hash_does_not_move_between_versions():
         ({"delta": 1.0}, "`delta`"),
         ({"dimension": None}, "give either `dimension`, if rows are arrays, or `schema`"),
         ({"links": [["a", "b"]]}, "`links` must connect all sites.*c has no link"),
-        ({"kind": "guess"}, "`kind`: must be 'train', .*; got 'guess'"),
-        ({"format": 3}, "`format`: must be 2; got 3"),
+        ({"kind": "guess"}, "`kind` must be 'train', .*; got 'guess'"),
+        ({"format": 3}, "`format` must be 2; got 3"),
         ({"max_rounds": 3}, "`max_rounds` is read by `taciturn train` only"),
         ({"budget": {"epsilon": 1.0}}, "`budget` belongs in site.toml"),
         ({"missing": "field"}, "`missing` needs a `schema`"),
@@ -161,9 +161,9 @@ def test_errors_name_the_file_and_the_key(tmp_path, change, words):
 def test_a_file_that_is_no_toml_is_named_with_its_line(tmp_path):
     path = tmp_path / "job.toml"
     path.write_text("name = \n")
-    with pytest.raises(SiteError, match=r"job\.toml: is not TOML.*line 1"):
+    with pytest.raises(SiteError, match=r"job\.toml is not TOML.*line 1"):
         load_job(path)
-    with pytest.raises(SiteError, match=r"none\.toml: cannot be read"):
+    with pytest.raises(SiteError, match=r"none\.toml cannot be read"):
         load_job(tmp_path / "none.toml")
 
 

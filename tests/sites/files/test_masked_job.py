@@ -81,7 +81,7 @@ def test_penalty_job_refuses_keys_of_masked_jobs(tmp_path):
 def test_a_site_of_a_masked_job_has_no_noise_of_its_own(tmp_path):
     path = masked_network(tmp_path)[0]
     path.write_text(path.read_text() + 'noise = { kind = "gaussian", std = 1.0 }\n')
-    with pytest.raises(SiteError, match="`noise`: a masked job sets this itself"):
+    with pytest.raises(SiteError, match="`noise` must be left out: the method 'masked'"):
         load_site(path)
 
 

@@ -86,11 +86,11 @@ def test_the_intercept_lies_inside_the_bound(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("age,sex\n1,f\n", r"rows\.csv, line 1: lacks the column income\."),
+        ("age,sex\n1,f\n", r"line 1 of \S*rows\.csv lacks the column income\."),
         ("age,age,income\n", "each once"),
-        ("", "line 1: is empty"),
+        ("", r"line 1 of \S*rows\.csv is empty"),
         ("age,sex,income,name\n", "has no rows"),
-        ("age,sex,income,name\n1,f,high,secret" + "-7" * 100_000 + "\n", "line 2: is not CSV"),
+        ("age,sex,income,name\n1,f,high,secret" + "-7" * 100_000 + "\n", r"line 2 of .* is not CSV"),
         (TABLE + "10,f,high,secret-7\n", "says 6 rows"),
     ],
 )
@@ -169,9 +169,9 @@ def test_a_table_that_changes_after_approval_is_named_and_nothing_is_charged(tmp
     capsys.readouterr()
     for text, words in (
         (TABLE.replace("20,m,high,secret-6\n", ""), "the file has 5. Restore the table that was counted"),
-        (TABLE.replace("sex", "gender"), "line 1: lacks the column sex. Names must match exactly"),
+        (TABLE.replace("sex", "gender"), "rows.csv lacks the column sex. Names must match exactly"),
         (TABLE.replace("note", "age"), "names of the columns, each once"),
-        ("", "line 1: is empty; it must contain the names of the columns"),
+        ("", "rows.csv is empty; it must contain the names of the columns"),
         (None, "cannot be read (No such file or directory)"),
     ):
         rows.unlink() if text is None else rows.write_text(text)
@@ -194,7 +194,7 @@ def test_an_archive_that_changes_while_it_is_read_is_refused(tmp_path, monkeypat
         return found
 
     monkeypatch.setattr(np, "load", load_and_grow)
-    with pytest.raises(SiteError, match=r"rows\.npz: changed while it was read; run again"):
+    with pytest.raises(SiteError, match=r"rows\.npz changed while it was read; run again"):
         load_rows(site)
 
 

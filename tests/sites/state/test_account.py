@@ -293,7 +293,7 @@ def test_unusable_account_path_of_a_run_that_has_begun_is_named(ready):
 
 
 def test_path_with_a_nul_character_is_refused_by_name(ready):
-    with pytest.raises(WrongFiles, match="`state`: must not contain a NUL character"):
+    with pytest.raises(WrongFiles, match="`state` must not contain a NUL character"):
         edit(ready.site.folder / "site.toml", state="a\0b")
 
 

@@ -42,7 +42,7 @@ def test_denied_message_is_logged_with_its_sender(heard, caplog):
     tell, refusals = heard
     tell(ACL.format("unauthorized", "taciturn/*/3"))
     assert refusals.counts() == {("site-1", "access"): 1}
-    assert "from site-1: it may not put under taciturn/*/3" in caplog.text
+    assert "from site-1: its operation is not allowed: put taciturn/*/3" in caplog.text
 
 
 def test_allowed_messages_and_lookups_are_not_logged_as_refusals(heard):

@@ -45,7 +45,8 @@ def evaluate(
 
     The score consists of accuracy, confusion matrix, AUC and calibration. Its privacy cost adds to the cost
     of training. The command uses these keys of the job file: delta (or 1e-5 if delta is 0), large_delta,
-    colluding, person and seed. It charges the budget in owner.toml if there is one.
+    colluding, person and seed. If owner.toml (the file beside the job that says where the rows are) has a
+    budget, the cost is charged to it.
     """
     from ...jobs.statistics import evaluate_job
 
@@ -111,8 +112,8 @@ def describe(
     """Describe the columns of private tables, with noise.
 
     The result has the mean, the quantiles and the histogram of each numeric column, and the share of each
-    category. It helps you to adjust the ranges in the job's schema before you train. The command
-    charges the budget in owner.toml if there is one.
+    category. It helps you to adjust the ranges in the job's schema before you train. If owner.toml (the
+    file beside the job that says where the rows are) has a budget, the cost is charged to it.
     """
     from ...jobs.statistics import describe_job
     from ...jobs.training_job import kind_in

@@ -23,7 +23,10 @@ def attack(
     rounds: Annotated[int, typer.Option(min=1, help="The number of rounds.")] = 50,
     rate: Annotated[
         float | None,
-        typer.Option(help="Add noise with density exp(-rate * norm); by default there is no noise."),
+        typer.Option(
+            help="The rate of the noise, which has density exp(-rate * norm): a larger rate means less "
+            "noise. Without this option there is no noise."
+        ),
     ] = None,
     penalty: Annotated[
         float, typer.Option(help="The penalty of ADMM in round 1, which is also the dual step.")
@@ -32,18 +35,19 @@ def attack(
         float, typer.Option(help="The factor by which the penalty grows in each round.")
     ] = 1.04,
     C: Annotated[
-        float | None, typer.Option("--C", help="The weight of the loss; samples/5 by default.")
+        float | None, typer.Option("--C", help="The weight of the loss; a fifth of --samples by default.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the rows and the noise.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Measure how well an attacker reconstructs one record of a site.
 
-    The attacker knows all other records of the site, and sees every vector that the sites send. To
-    reconstruct the record, the attacker also needs the penalty of each round, which is secret. The command
-    compares four attackers. "known" knows the penalties. "constant" assumes that the penalty equals the dual
-    step in every round. "estimated" estimates the penalty of each round. "geometric" fits a geometric
-    sequence to these estimates. The rows are synthetic. The attack is from Zhang, Khalili and Liu (2018).
+    The sites train a model by ADMM on synthetic rows. ADMM has two settings: the penalty, which may change in
+    every round, and the dual step, which is fixed. The attacker knows all other records of the site, and sees
+    every vector that the sites send. To reconstruct the record, the attacker also needs the penalties, which
+    are secret. The command compares four attackers. "known" knows the penalties. "constant" assumes that the
+    penalty equals the dual step in every round. "estimated" estimates the penalty of each round. "geometric"
+    fits a geometric sequence to these estimates. The attack is from Zhang, Khalili and Liu (2018).
     """
     from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
     from ...auditing.attack import run_attack

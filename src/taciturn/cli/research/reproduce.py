@@ -44,8 +44,8 @@ def reproduce(
 ) -> None:
     """Reproduce figures of the paper by Zhang, Khalili and Liu.
 
-    The paper was published at ICML 2018. Curves that are already in the --out folder are not
-    computed again.
+    The paper was published at ICML 2018. A figure consists of curves, such as the loss of one method over
+    the rounds. Curves that are already in the --out folder are not computed again.
     """
     from ...paper.reproduce import reproduce as run
     from ...paper.reproduce import write_docs
@@ -124,7 +124,7 @@ def sweep(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A TOML file with the settings of the runs. Its table [axes] lists the values to combine.",
+            help="A TOML file with the settings of the runs. Its section [axes] lists the values to combine.",
             exists=True,
             dir_okay=False,
         ),

@@ -50,7 +50,10 @@ def keys(
     ] = None,
     throw_away: Annotated[
         Path | None,
-        typer.Option(help="For tests: sign the key now, with the test authority in this folder."),
+        typer.Option(
+            help="For tests: the folder of a test authority. The command signs the site's key at once, with "
+            "the authority's key in this folder."
+        ),
     ] = None,
     self_sign: Annotated[
         bool,
@@ -137,6 +140,8 @@ def relay_keys(
     ] = None,
 ) -> None:
     """Make the relay's private key and a signing request.
+
+    A relay passes messages between sites that cannot connect to each other directly.
 
     Both files are written to the folder of job.toml. Send the request to the network's authority.
     """
@@ -271,7 +276,7 @@ def _authority(folder: Path, *, new: bool = False) -> Authority:
         typer.echo(f"made a throw-away authority in {folder}")
     elif not (folder / "authority.key").exists():
         raise ParameterError(
-            f"{folder}: has no authority.key. To make an authority for tests: taciturn site keys site.toml "
+            f"{folder} has no authority.key. To make an authority for tests: taciturn site keys site.toml "
             "--throw-away FOLDER --new-authority"
         )
     return Authority.load(folder)

@@ -106,7 +106,7 @@ def approve(
     ] = False,
     log: Annotated[
         bool,
-        typer.Option("--log", help="Only show earlier approvals and refusals of jobs on this table."),
+        typer.Option("--log", help="Only show which jobs on this site's table were approved or refused before."),
     ] = False,
 ) -> None:
     """Show what a job asks and costs; then approve or refuse it.

@@ -29,7 +29,7 @@ def up(
 ) -> None:
     """Try a network on this machine.
 
-    Each site is a process with made-up rows. The sites connect by mutual TLS.
+    Each site is a process with made-up rows. The sites connect by mutual TLS, and train one model together.
     """
     from ...core.progress import progress
     from ...sites.files.site import load_site

@@ -29,7 +29,7 @@ def choose_map(
     """(curves, surfaces) for `numbers` numeric and `others` other columns: neither, only curves, or both.
 
     noises : the variance of the noise, divided by the variance that one trusted party with all rows would
-        need. It is N / h if h of N sites are honest.
+        need. It is N / h, where h is the number of honest sites among the N sites.
 
     >>> [choose_map(n, 1.0, 1e-5, numbers=6, others=99) for n in (2_000, 10_000, 50_000)]
     [(0, 0), (9, 0), (9, 100)]

@@ -21,7 +21,7 @@ from ...core import checks
 from ...core.errors import DataError
 from ...core.types import Array
 
-PLAIN = 0.3  # a curve of v has the column 2v - 1 with this share of its squared norm; the hats have the rest
+PLAIN = 0.3  # the share of the column 2v - 1 in the squared norm of the curve of v; the hats have the rest
 SURFACES = 0.3  # the share of the surfaces in a row's squared norm, if there are surfaces
 _SPREAD = 2.0  # standard deviation of a frequency
 _MOST = 10_000  # the largest number of knots or surfaces

@@ -147,7 +147,8 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _columns(self, X: Any, keys: list[Any]) -> dict[Any, Array]:
         """All columns of X as floats, NaN if not numeric. Raise an error unless `keys` names every column."""
         if not keys or len(set(keys)) < len(keys):
-            raise ParameterError("`ranges` and `groups` must name each column of X once.")
+            found = f"{max(keys, key=keys.count)!r} is in them twice" if keys else "both are empty"
+            raise ParameterError(f"`ranges` and `groups` must contain each column of X once; {found}.")
         named = hasattr(X, "columns") or isinstance(X, Mapping)
         names = [str(name) for name in (X if isinstance(X, Mapping) else X.columns)] if named else []
         if named and all(isinstance(key, str) for key in keys):

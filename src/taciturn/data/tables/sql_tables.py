@@ -45,7 +45,7 @@ class TableQuery:
             lambda: self._read(parsed), "refused the query; try it with the database's own client"
         )
         if len(set(names)) < len(names):
-            raise DataError(f"{self}: must return each column once; rename columns with AS.")
+            raise DataError(f"{self} must return each column once; rename columns with AS.")
         cells = [[float(cell) if isinstance(cell, Decimal) else cell for cell in row] for row in rows]
         return dict(zip(names, zip(*cells, strict=True), strict=True)) if cells else {n: () for n in names}
 
@@ -92,7 +92,7 @@ class TableQuery:
         with self._guarded(engine.connect, f"refused {client}") as plain:
             result = plain.execution_options(isolation_level=level, **only).execute(text(self.query))
             if not result.returns_rows:
-                raise DataError(f"{self}: must be a SELECT statement that returns rows.")
+                raise DataError(f"{self} must be a SELECT statement that returns rows.")
             return list(result.keys()), list(result.fetchall())
 
     def _guarded(self, act: Callable[[], Any], what: str) -> Any:
@@ -105,7 +105,7 @@ class TableQuery:
             driver = error.name or ("psycopg" if "psycopg" in str(error) else "a driver")
             package = "'psycopg[binary]'" if driver == "psycopg" else driver
             raise DataError(
-                f"{self}: needs {driver}, which is not installed or cannot be loaded; run: "
+                f"{self} needs {driver}, which is not installed or cannot be loaded; run: "
                 f"pip install {package}"
             ) from None
         except Exception as error:

@@ -92,7 +92,7 @@ def read_table(
             columns = _from_csv(path, form, set(needed), set(numbers))
         else:
             columns = _from_parquet(path, set(needed))
-        return check_columns(columns, needed, f"{path}, line 1" if kind == ".csv" else str(path))
+        return check_columns(columns, needed, f"line 1 of {path}" if kind == ".csv" else str(path))
 
 
 def column_names(path: Path, form: CsvForm | None = None) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def unchanged(path: Path) -> Iterator[None]:
         try:
             found = path.stat()
         except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
+            raise DataError(f"{path} cannot be read ({error.strerror}).") from error
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     before = version()
@@ -122,7 +122,7 @@ def unchanged(path: Path) -> Iterator[None]:
     finally:
         if version() != before:
             raise DataError(
-                f"{path}: changed while it was read; run again when no program writes to the file."
+                f"{path} changed while it was read; run again when no program writes to the file."
             )
 
 
@@ -133,18 +133,18 @@ def _readable(path: Path, form: CsvForm) -> Iterator[None]:
         yield
     except OSError as error:
         what = os.strerror(error.errno) if error.errno else "the file is incomplete; write it again"
-        raise DataError(f"{path}: cannot be read ({what}).") from error
+        raise DataError(f"{path} cannot be read ({what}).") from error
     except DataError:
         raise
     except UnicodeError as error:
         raise DataError(
-            f"{path}: is not text in {form.encoding!r}; set {form.prefix}encoding to the file's encoding."
+            f"{path} is not text in {form.encoding!r}; set {form.prefix}encoding to the file's encoding."
         ) from error
     except csv.Error as error:
-        raise DataError(f"{path}, line 1: is not CSV; is a quote left open?") from error
+        raise DataError(f"line 1 of {path} is not CSV; is a quote left open?") from error
     except ValueError as error:  # from Arrow
         raise DataError(
-            f"{path}: is not a complete Parquet file. Write it again; if it is a text table, its name must "
+            f"{path} is not a complete Parquet file. Write it again; if it is a text table, its name must "
             "end in .csv."
         ) from error
 
@@ -154,11 +154,11 @@ def check_columns(columns: Columns, needed: Sequence[str], place: str) -> Column
     absent = [name for name in needed if name not in columns]
     if absent:
         raise DataError(
-            f"{place}: lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}. "
+            f"{place} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}. "
             "Names must match exactly; other columns are ignored."
         )
     if not columns or not len(next(iter(columns.values()))):
-        raise DataError(f"{place.removesuffix(', line 1')}: has no rows; is this the right file?")
+        raise DataError(f"{place.removeprefix('line 1 of ')} has no rows; is this the right file?")
     return columns
 
 
@@ -171,9 +171,7 @@ def _from_csv(path: Path, form: CsvForm, needed: Collection[str], numbers: Colle
             names = _names(next(lines, []))
             given = [name for name in names if name]  # spreadsheets often append empty cells to a line
             if not given or len(set(given)) < len(given):
-                raise DataError(
-                    f"{path}, line 1: the first line must contain the names of the columns, each once."
-                )
+                raise DataError(f"line 1 of {path} must contain the names of the columns, each once.")
             places = {name: k for k, name in enumerate(names) if name in needed}
             numeric = [name for name in places if name in numbers]
             found: dict[str, Any] = {name: array("d") if name in numbers else [] for name in places}
@@ -186,7 +184,7 @@ def _from_csv(path: Path, form: CsvForm, needed: Collection[str], numbers: Colle
                 for name, values in zip(numeric, floats, strict=True):
                     found[name].frombytes(values.tobytes())
         except csv.Error as error:
-            raise DataError(f"{path}, line {lines.line_num}: is not CSV; is a quote left open?") from error
+            raise DataError(f"line {lines.line_num} of {path} is not CSV; is a quote left open?") from error
     return found | {name: np.array(found[name]) for name in numeric}
 
 
@@ -247,17 +245,20 @@ def _check_text(path: Path, form: CsvForm) -> None:
     if first.startswith(tuple(_WIDE)) and codecs.lookup(form.encoding).name == "utf-8":
         found = next(name for mark, name in _WIDE.items() if first.startswith(mark))
         raise DataError(
-            f"{path}: is {found.upper()}; save it as CSV in UTF-8, or set {form.setting('encoding', found)}."
+            f"{path} is {found.upper()}; save it as CSV in UTF-8, or set {form.setting('encoding', found)}."
         )
     if first.startswith(codecs.BOM_UTF8) and _encoding(form) != "utf-8-sig":
-        raise DataError(f"{path}: is UTF-8; leave out {form.prefix}encoding, which is {form.encoding!r}.")
+        raise DataError(
+            f"{path} is a UTF-8 file, but {form.prefix}encoding says {form.encoding!r}: leave out "
+            f"{form.prefix}encoding."
+        )
     if not first.removeprefix(codecs.BOM_UTF8).strip():
-        raise DataError(f"{path}, line 1: is empty; it must contain the names of the columns.")
+        raise DataError(f"line 1 of {path} is empty; it must contain the names of the columns.")
     for sign, name, written in ((b";", "semicolons", ";"), (b"\t", "tabs", "\\t"), (b"|", "bars", "|")):
         if sign in first and b"," not in first and form.separator == ",":
             raise DataError(
-                f"{path}, line 1: is separated by {name}; set {form.setting('separator', written)}, or use "
-                "commas."
+                f"the columns in {path} are separated by {name}; set {form.setting('separator', written)}, "
+                "or use commas."
             )
 
 
@@ -273,7 +274,7 @@ def _from_parquet(path: Path, needed: Collection[str]) -> Columns:
     with _parquet().ParquetFile(path) as file:
         names = file.schema_arrow.names
         if len(set(names)) < len(names):
-            raise DataError(f"{path}: has two columns with the same name.")
+            raise DataError(f"{path} has two columns with the same name.")
         return {name: _cells(file.read(columns=[name]).column(0)) for name in names if name in needed}
 
 

@@ -50,7 +50,7 @@ class AdditiveModel(PrivateLinearModel):
         """
         if self.data_norm != 1.0:
             raise ParameterError(
-                f"`data_norm` must be left out; got {self.data_norm!r}: the schema bounds every row."
+                f"`data_norm` must be left out, because the schema bounds every row; got {self.data_norm!r}."
             )
         schema = public_columns(self.schema)
         rows = len(take_columns(schema.names, X)[schema.names[0]])

@@ -73,9 +73,9 @@ class Node:
         return NodeState.start(first, heard)
 
     def message(self, state: NodeState) -> Array | None:
-        """f(t) as it is sent: with noise, clipped and rounded; None if the solve of a real run failed.
+        """f(t) as it is sent: with noise, clipped and rounded; None if the solve failed in a real run.
 
-        Raises `OutOfReach`, before noise is drawn, if the vectors so far are too large for a real run.
+        In a real run (secret noise), vectors that are too large raise `OutOfReach` before noise is drawn.
         """
         self._check_history(state)
         return try_solve(self.streams, lambda: self.primal(state))

@@ -30,7 +30,7 @@ from ...rng import Streams
 from ..base import Network
 from .tables import Tables
 
-# output noise / tol; with it, the solver's error in a round costs q / 5e7 (Renyi, order q) or 2e-4 (pure)
+# (size of output noise) / tol; the solver's error in a round costs q / 5e7 (Renyi, order q) or 2e-4 (pure)
 _WIDE = 1e4
 _GRID = 2.0**-34  # this grid is so fine that rounding before the noise costs almost no privacy
 _LARGEST = 16  # `_reach` tries clips up to 2^16, or larger clips if the noise needs them

@@ -142,7 +142,7 @@ class Coordinates:
 
 
 class WhitenedQuery(NamedTuple):
-    """The next query: moments in these coordinates, or gradients at `points`, (repeats, d)."""
+    """Asks for gradients at `points`, (repeats, d); if `points` is None, for moments in these coordinates."""
 
     coordinates: tuple[Coordinates, ...]
     points: Array | None

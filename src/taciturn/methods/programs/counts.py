@@ -92,7 +92,7 @@ class CountState:
 
 @dataclass(frozen=True)
 class CountsProgram(PublicHalf):
-    """The public half: it asks for one total, which gives the result.
+    """The public half of the program, which sees no rows: it asks for one total, which gives the result.
 
     steps : the weight of a unit in grid steps; None if a unit has weight 1.
     scale : the factor that turns the total into counts.
@@ -134,8 +134,9 @@ class CountsProgram(PublicHalf):
 
 @dataclass(frozen=True, eq=False)
 class SiteCells(PrivateHalf):
-    """The private half: the cells of one site's rows, (rows, tables). Cells are numbered across all tables.
+    """The private half, which sees rows: the cells of one site's rows, (rows, tables).
 
+    Cells are numbered across all tables.
     rows_of_person : for each row, the number of rows of the same person; None if every row is a unit.
     steps : the weight of a unit in grid steps; None if a unit has weight 1 (1 / grid steps).
     """

@@ -4,10 +4,10 @@
     round t     g, the mean gradient at y(t); then
                 y = x + beta (x - x_before),   x_new = y - (bend M + reg + p_t)^-1 (g + reg y)
 
-x is the last point, x_new the next point, and y the point of the gradient. `reg` is the regularization, and
-`bend` the mean curvature of the loss, increased by `gain` in each round. `step_size.py` sets the damping p_t
-and the model, from released numbers alone. Every site computes all of this on its own, to the same bits. No
-code in this file sees rows.
+x is the last point, x_new the next point, y the point of the gradient, and beta the momentum. `reg` is the
+regularization, and `bend` the mean curvature of the loss, increased by `gain` in each round. `step_size.py`
+sets the damping p_t and the model, from released numbers alone. Every site computes all of this on its own,
+to the same bits. No code in this file sees rows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class DescentState:
 
 @dataclass(frozen=True)
 class Descent(PublicHalf):
-    """The public half of masked descent, with the public facts of a run.
+    """The public half of masked descent, which sees only noisy sums; its fields are public facts of a run.
 
     outputs : the number of models: one for each class of softmax, else 1.
     full : whether the first release contains all second moments (True), or only means and squares (False).

@@ -1,8 +1,8 @@
-"""The private half of masked descent: the code that computes a site's share of each sum from its rows.
+"""The part of masked descent that reads the rows: it computes a site's share of each sum from the site's rows.
 
-Masked descent is gradient descent on sums over all sites. The share of a site is what its rows add to a sum;
-masks hide the share. No other code of the descent sees rows. The public halves are `descent.py` and
-`whitened.py`.
+Masked descent is gradient descent in which only noisy sums over all sites are released: first second moments
+of the rows, then gradients. The share of a site is what its rows add to a sum; random masks hide the share.
+The other parts of masked descent use only the released sums; they are in `descent.py` and `whitened.py`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ _CLOSE = 1e-12  # entries of a constant column may differ from its public value 
 
 
 class Share(ABC):
-    """The private half of one site, which computes the site's share of every sum of the descent.
+    """An object that computes one site's share of every sum of the descent.
+
+    It treats several independent runs at once; their number is called `repeats`.
 
     Parameters
     ----------
-    objective : the site's rows
+    objective : the site's objective, which holds the site's rows
     loss : the loss that the descent minimises; it may differ from the loss of the objective
-    total : n, the public number of records of all sites, or of persons
-    full, constant : as in `Descent`
+    total : n, the public number of records (or of persons) at all sites together
+    full : True if the first sum contains all second moments, False if it contains means and squares
+    constant : the public value of the last column if it is the same in every row, else None
     """
 
     def __init__(
@@ -49,37 +52,40 @@ class Share(ABC):
             check_constant(part.rows.Z, constant)
 
     def moments(self) -> Array:
-        """The first release: all second moments, or means and squares, (length,)."""
+        """The share of the first sum, (length,): all second moments, or means and squares."""
         features = self.objective.parts[0].rows.dimension
         return first_release(self.blocks(1), features, self.full, self.constant) / self.total
 
     @abstractmethod
     def gradient(self, y: Array) -> Array:
-        """The gradient at y (repeats, outputs, d), flattened to (repeats, outputs x d)."""
+        """The share of the gradient at the models y, (repeats, outputs, d), as an array (repeats, outputs d)."""
 
     def blocks(self, repeats: int) -> Iterator[tuple[Block, Array]]:
-        """The rows in blocks of a size that suits this many models, and the weights of the rows."""
+        """Blocks of rows with their weights; the size of the blocks suits this number of repeats."""
         return weighted_blocks(self.objective.blocks(repeats), self.weights)
 
     def integers(self, query: Array | None, facts: SumFacts) -> Integers:
-        """The answer to a query, in whole steps of the grid."""
+        """The share in whole steps of the grid: of the first sum if `query` is None, else of `gradient`."""
         return to_integers(self.moments()[None] if query is None else self.gradient(query), facts.grid)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of models (repeats, d) on the site's own rows."""
+        """(mean loss, quality) of models (repeats, d) on the site's own rows.
+
+        The quality is the accuracy, or the mean absolute error of a regression.
+        """
         found: tuple[Array, Array] = self.objective.metrics(models)
         return found
 
 
 class MarginShare(Share):
-    """The share of a site if the loss is a function of margins or residuals."""
+    """`Share` for a loss that is a function of the margin or residual of each row."""
 
     def gradient(self, y: Array) -> Array:
         F = y[:, 0, :]
         Ft, total = np.ascontiguousarray(F.T), np.zeros_like(F)
         in_place = getattr(self.loss, "slope_in_place", self.loss.slope)
         for block, weights in self.blocks(len(F)):
-            with np.errstate(over="ignore"):  # exp(z) may be infinite in 1 / (1 + exp(z))
+            with np.errstate(over="ignore"):  # 1 / (1 + exp(z)) is 0 if exp(z) overflows
                 slope = in_place(block.margins(Ft))
             if not self.even:
                 slope = slope * weights[:, None]
@@ -88,21 +94,22 @@ class MarginShare(Share):
 
 
 class SoftmaxShare(Share):
-    """The share of a site with several classes. One release contains the gradients of all classes."""
+    """`Share` for several classes (softmax). One release contains the gradients of all classes."""
 
     def gradient(self, y: Array) -> Array:
         repeats, classes, d = y.shape
         total = np.zeros((d, repeats * classes))
         for block, weights in self.blocks(repeats):
             left = self.objective.residuals(block, y, self.loss) * weights[:, None, None]
-            total -= block.ZT @ left.reshape(-1, repeats * classes)  # Z = -X
+            total -= block.ZT @ left.reshape(-1, repeats * classes)  # minus, because Z = -X
         return np.asarray(total.T.reshape(repeats, -1) / self.total)
 
 
 class WhitenedShare:
-    """The private half of one site in whitened coordinates, in which rows vary equally in every direction.
+    """Computes one site's shares in whitened coordinates, in which rows vary equally in every direction.
 
-    x~, omega, cap and q are defined in `coordinates.py`; y is a label, and psi a slope with psi ||x~|| <= q.
+    A row x becomes x~ = W'x; omega is the weight of x~, and cap and q are bounds (see `coordinates.py`). y is
+    the label of the row. psi is the size of the slope of the loss, clipped so that psi ||x~|| <= q.
     """
 
     def __init__(self, objective: LocalObjective, total: int, constant: float | None) -> None:
@@ -113,7 +120,7 @@ class WhitenedShare:
             check_constant(part.rows.Z, constant)
 
     def integers(self, query: WhitenedQuery, facts: SumFacts) -> Integers:
-        """The answer to a query, in whole steps of the grid."""
+        """The share in whole steps of the grid: of the moments if the query has no points, else gradients."""
         if query.points is None:
             if query.coordinates[0].plain:
                 return to_integers(self.moments(query.coordinates[0])[None], facts.grid)
@@ -124,11 +131,14 @@ class WhitenedShare:
         return to_integers(np.stack(shares), facts.grid)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of models (repeats, d) on the site's own rows."""
+        """(mean loss, accuracy) of models (repeats, d) on the site's own rows."""
         return self.objective.metrics(models)
 
     def moments(self, at: Coordinates) -> Array:
-        """sum omega x~ x~' / (cap n), as a triangle. A record or person adds a norm of at most 1 / n."""
+        """sum omega x~ x~' / (cap n), as a vector (see `triangle`).
+
+        The contribution of one record or person has norm at most 1 / n.
+        """
         gram = np.zeros((self.objective.dimension,) * 2)
         for block, weights in weighted_blocks(self.objective.blocks(1), self.weights):
             if at.plain:
@@ -141,7 +151,7 @@ class WhitenedShare:
         return triangle(gram / at.cap) / self.total
 
     def gradient(self, at: Coordinates, f: Array, limits: Array) -> Array:
-        """-sum y psi x~ / (q n) at f. A record or person adds a norm of at most 1 / n."""
+        """-sum y psi x~ / (q n) at the model f. The contribution of a record or person has norm <= 1 / n."""
         summed, first = np.zeros_like(f), 0
         for part in self.objective.parts:
             total, lost = np.zeros_like(f), np.zeros_like(f)
@@ -157,7 +167,7 @@ class WhitenedShare:
         return -(at.W.T @ summed) / (at.q * self.total)
 
     def _limits(self, at: Coordinates, repeat: int) -> Array:
-        """The bound min(1, q / r) on the slope of each row, where r = ||W'x||; kept for later gradients."""
+        """The bound min(1, q / r) on the slope of each row, where r = ||W'x||; cached."""
         kept = self._kept.get(repeat)
         if kept is None or kept[0] is not at:
             blocks = self.objective.blocks(1)
@@ -168,7 +178,10 @@ class WhitenedShare:
 
 
 def weighted_blocks(blocks: Iterable[Block], weights: Array) -> Iterator[tuple[Block, Array]]:
-    """Blocks of rows with their weights: 1 for a record, at most 1 for all rows of a person together."""
+    """Pairs (block of rows, weights of these rows).
+
+    A row has a weight of at most 1. The weights of all rows of a person add up to at most 1.
+    """
     start = 0
     for block in blocks:
         stop = start + block.Z.shape[0]
@@ -177,13 +190,14 @@ def weighted_blocks(blocks: Iterable[Block], weights: Array) -> Iterator[tuple[B
 
 
 def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, constant: float | None) -> Array:
-    """The first release: the sum of x x' over rows x, as a triangle, or else the sums of x and of x^2.
+    """The share of the first sum, before it is divided by n.
 
-    The sums of x and of x^2 leave out the constant column.
+    If `full` is True, this is the sum of x x' over the rows x, as a vector (see `triangle`). Otherwise it is
+    the sum of x, followed by the sum of the squared entries of x, without the constant column.
 
-    A row x is stored multiplied by its label or by -1. This does not change x x'. Before x is summed, this
-    sign is removed; the constant column, which is positive in x, shows the sign. Without a constant column,
-    the rows are summed as they are stored.
+    The stored row is x times its label (1 or -1), or -x. The sign changes only the sum of x. If there is a
+    constant column, its entry in x is positive, so its stored entry shows the sign, and the sign is removed.
+    Without a constant column, the rows are summed as they are stored.
     """
     if full:
         gram = np.zeros((d, d))
@@ -200,7 +214,10 @@ def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, con
 
 
 def triangle(gram: Array) -> Array:
-    """The upper triangle of a symmetric matrix; a factor sqrt 2 off the diagonal keeps the matrix norm."""
+    """The upper triangle of a symmetric matrix, as a vector.
+
+    Entries off the diagonal are multiplied by sqrt 2, so the norm of the vector is the norm of the matrix.
+    """
     scaled = np.triu(gram, 1) * math.sqrt(2.0) + np.diag(np.diagonal(gram))
     return scaled[np.triu_indices(len(gram))]
 
@@ -215,7 +232,7 @@ def last_column(Z: Matrix) -> Array:
 
 
 def check_constant(Z: AnyMatrix, constant: float | None) -> None:
-    """Raise unless every row has this constant in its last column. Rows of zeros are allowed too."""
+    """Raise unless every row ends with `constant` or -`constant`, or contains only zeros."""
     if constant is not None:
         for _, piece in row_pieces(Z):
             _check_constant(piece, constant)

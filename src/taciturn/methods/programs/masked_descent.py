@@ -38,7 +38,8 @@ MANY_ROWS = 2**26  # the assumed bound on the rows of one site, if persons may h
 class PublicFacts:
     """The public facts about a network's rows before the run.
 
-    sites : N.   total : n, the records or persons of all sites.   largest : a bound on the rows of a site.
+    sites : N, the number of sites.   total : n, the number of records or persons of all sites together.
+    largest : a bound on the number of rows of a site.
     places : the most sites at which one person may have rows.
     dimension, data_norm : d, and the bound on the norm ||x|| of a row.
     loss, regularization : the objective is the mean loss over all n plus regularization ||f||^2 / 2.
@@ -79,7 +80,7 @@ class MaskedDescent:
     bounded : replace the logistic loss by `BoundedLogistic`, which gives the same model in the limit of many
         rows and needs half the noise. For several classes, weights on the records have the same effect.
     connectivity : the least number of partners with which each site shares a mask. By default every pair of
-        sites shares a mask in a network of up to 128 sites; in a larger network it is colluding + 1.
+        sites shares a mask in a network of up to 128 sites; a larger network has a default of colluding + 1.
     share : the share of the squared budget mu^2 (mu-GDP) for the moments; by default a fixed rule sets it.
     whiten : learn whitened coordinates from the moments and descend in them (True), or descend in the
         rows' own coordinates (False). By default `whitens` chooses from public numbers.

@@ -56,8 +56,9 @@ class ProgramFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """One sum of a program. `bound` : the clipping bound on the norm of a unit's vector.
+    """One sum of a program.
 
+    bound : the clipping bound on the norm of a unit's vector.
     share : the share of the budget mu^2 that this sum spends; only the ratios of the shares matter.
     aligned : whether the inner product of the vectors of any two units is at least 0, as with cells and outer
         products. Such a sum needs less noise.
@@ -134,7 +135,7 @@ class ProgramState:
 
 @dataclass(frozen=True, eq=False)
 class ProgramHalf(PublicHalf):
-    """A user's program as the public half of masked sums.
+    """A user's program as the public half of masked sums: it sees no rows, only totals.
 
     The vectors of a step are divided by the bound of the step, so that their norm is at most 1.
     """

@@ -25,10 +25,10 @@ from .moments import Shape
 
 FULL = 256  # the most columns for which all second moments are released
 ROUNDS, ROUNDS_WIDE = 41, 81  # the usual rounds, for up to FULL columns and for more; 21 are 5 to 10% worse
-SHARE = 0.03  # share of mu^2 for the first release; 0.01 is worse for d = 300, 0.06 and 0.1 change nothing
+SHARE = 0.03  # share of budget mu^2 for the first release; 0.01 is worse for d = 300, 0.06 and 0.1 as good
 MOMENTUM = 0.7  # 0.4 to 0.7 work equally well, 0.7 is faster if the curvature decreases, 0.8 oscillates
 RIDGE = 0.3  # damping of the last step (which needs no release) / damping of a round; 0.1 to 1 work
-_STRETCH = 2.5  # multiplies the computed time: the mean point lags behind, and steps lag behind the flow
+_STRETCH = 2.5  # multiplies the computed time: mean point and steps lag behind the flow in `run_time`
 _CAP = 1.6  # noise alone may move a coordinate by at most _CAP times the scale tau of the signal
 HEAVY = 4.0  # degrees of freedom of Student's t, the prior of the coordinates; it allows a few large ones
 _MIDDLE, _WIDTH = 0.15, 0.4  # mean and std of log tau: margins are of order 1, and so are the coordinates

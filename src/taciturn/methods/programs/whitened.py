@@ -58,7 +58,7 @@ class WhitenedState:
 
 @dataclass(frozen=True)
 class Whitened(PublicHalf):
-    """The public half of whitened descent, with the public facts of a run.
+    """The public half of whitened descent, which sees only noisy sums; its fields are public facts of a run.
 
     moments : the number of sums, at the start, that are moments.
     noise : the standard deviation of the noise in the sum of all sites, sum by sum.

@@ -44,7 +44,8 @@ _CHANCE = 7.0  # noise is longer than sqrt(length) + 7 standard deviations with 
 class SumsSite:
     """One site in a run of masked sums, for all attempts.
 
-    half : computes what this site's rows add to a sum.   samples : the records (or persons) of every site.
+    half : computes what this site's rows add to a sum.
+    samples : the number of records (or persons) of every site.
     places : the most sites at which one person may have rows.
     """
 
@@ -192,7 +193,7 @@ class SumsAttempt:
     def heard(self, t: int, messages: Mapping[int, bytes]) -> bytes:
         """The sum mod 2^64 of all members' messages."""
         if set(messages) != set(self.members):
-            raise ParameterError("`messages` must contain one message of each member.")
+            raise ParameterError("`messages` must contain exactly one message from each site in `members`.")
         total: Message = np.zeros(self.tables.sums[t - 1].length, dtype=np.uint64)
         for message in messages.values():
             total += np.frombuffer(message, dtype="<u8")

@@ -77,8 +77,8 @@ class PairKeys:
         self.site, self.run, self.t = checks.whole("site", site), bytes(run), checks.whole("t", t, least=1)
         if bool(keys) == alone or site in keys or any(len(key) != KEY_BYTES for key in keys.values()):
             raise ParameterError(
-                f"`keys` must contain {KEY_BYTES} bytes for each partner of site {site}, and no key for the "
-                "site itself. Only a site that is `alone` has no partner."
+                f"`keys` must be empty if `alone` is True. Otherwise it must contain {KEY_BYTES} bytes for "
+                f"each site that shares masks with site {site}, and no key for site {site} itself."
             )
         self._keys = {int(partner): bytes(keys[partner]) for partner in sorted(keys)}
         self._used: set[str] = set()

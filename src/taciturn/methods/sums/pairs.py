@@ -21,7 +21,7 @@ _COMPLETE = 128  # up to this number of sites, every pair shares a mask
 
 @dataclass(frozen=True)
 class PairGraph:
-    """The pairs that share masks: a graph that stays connected if any `connectivity` - 1 sites are removed.
+    """The pairs that share masks: a graph that stays connected without any `connectivity` - 1 of its sites.
 
     connectivity = sites - 1 gives the complete graph. A smaller connectivity gives a Harary graph, which has
     the fewest pairs for this connectivity.
@@ -59,7 +59,7 @@ class PairGraph:
         return tuple(sorted(self.graph.neighbors(site)))
 
     def honest(self, colluding: int) -> int:
-        """The smallest number of sites whose noise protects a record, if any `colluding` sites collude.
+        """The number of sites whose noise protects a record, for the worst choice of `colluding` colluders.
 
         The site of the record is not among the colluders. Fewer than `connectivity` colluders leave all
         honest sites connected. With `connectivity` or more colluders, all partners of a site may collude, and

@@ -5,7 +5,7 @@
 
 Each step releases only the noisy total (`docs/privacy.md`). Programs compute models, tables of counts and
 survival curves. `SumTables` contains the numbers of one run of a program. The budget of a run is mu, as in
-Gaussian differential privacy (mu-GDP). The mu^2 of all sums add up, so each sum gets a share of mu^2.
+Gaussian differential privacy (mu-GDP). The mu^2 of all sums add up, so each sum gets a fraction of mu^2.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .masks import Message
 from .pairs import PairGraph
 from .sums import Integers, check_room, checked_std, grid_for, open_sum
 
-_ROOM = 1e-7  # the share of epsilon and delta that is reserved for discrete noise and for rounding errors
+_ROOM = 1e-7  # the fraction of epsilon and delta that is reserved for discrete noise and for rounding errors
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SumPlan:
     sensitivity : how far one unit (a record or a person) moves the sum.
     stray : a bound on the floating-point error of what a site adds.
     largest : a public bound on every entry of the sum.
-    share : the share of the squared budget, mu^2, that this sum spends.
+    share : the fraction of the squared budget, mu^2, that this sum spends.
     whole : whether the private half rounds each unit's vector to whole grid steps. The grid is then finer if
         the noise is smaller than the sensitivity.
     """
@@ -112,7 +112,7 @@ class PublicHalf(ABC):
 class ProgramPart:
     """A program before its noise is set: its sums, and how its public half is made.
 
-    plans : the sums of the program; their shares of the squared budget add up to 1.
+    plans : the sums of the program; their fractions of the squared budget add up to 1.
     half : a function; half(sums, sites) returns the public half. Here `sums` are the facts of the sums of
         this program, numbered 1, 2, ..., and `sites` is the number of sites.
     """
@@ -143,7 +143,7 @@ class SumTables:
         return len(self.sums)
 
     def charges(self, t: int, sites: NDArray[np.int64]) -> RoundCharges:
-        """The charges for what these sites release in round t."""
+        """The charges (records of the cost) for what these sites release in round t."""
         std = np.full(len(sites), self.sums[t - 1].std)
         return RoundCharges(t, sites, np.zeros(len(sites)), std, None)
 

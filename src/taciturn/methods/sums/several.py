@@ -1,8 +1,8 @@
 """Run several programs one after the other in one run, with one (epsilon, delta) and one certificate.
 
-A program asks for sums over all records (`program.py`). It has a share of the squared budget mu^2, and sees
-only the totals of its own sums. The vectors that a program sums have norm at most 1. Aligned vectors, which
-have inner products of at least 0 with each other, need less noise (`privacy/sums.py`).
+A program asks for sums over all records (`program.py`): its private half sees the rows of one site, and its
+public half only the totals of its own sums. Each program has a share of the squared budget mu^2. Vectors in a
+sum have norm at most 1. Aligned vectors (with inner products >= 0) need less noise (`privacy/sums.py`).
 """
 
 from __future__ import annotations

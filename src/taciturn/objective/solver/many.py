@@ -92,7 +92,7 @@ class ManySites:
     def _kernel(
         self, places: Places, packed: Pack, curvature: Array, linear: Array, start: Array, tol: float
     ) -> Array:
-        """The minimisers of packed sites. The general solver finishes repeats that miss `tol`."""
+        """The minimisers of the sites in `packed`. The general solver finishes repeats that miss `tol`."""
         typical, d = self.objectives[places[0]], start.shape[2]
         check_arguments(typical, float(curvature.min()), linear.reshape(-1, d), start.reshape(-1, d), tol)
         f, bound = packed.minimise(curvature, linear, start, tol)

@@ -130,7 +130,7 @@ class Preconditioner:
     def cost(self, phi: GradientEvaluator) -> float:
         """The cost of building P, in passes over the rows: 1 for W, and d / (4 repeats) for Z' W Z."""
         if isinstance(self.form, Diagonal):
-            return float(LARGEST_MATRIX)  # never rebuild: the L-BFGS pairs are worth more than a new diagonal
+            return float(LARGEST_MATRIX)  # so high that P is kept: L-BFGS pairs are worth more than a new P
         return 1.0 + phi.objective.dimension / (4.0 * len(phi.linear))
 
     def apply(self, phi: GradientEvaluator, V: Array) -> Array:

@@ -51,7 +51,7 @@ class Pair(NamedTuple):
         return [float(getattr(outcome, accounting)[-1]) for outcome in (self.pp, self.dvp)]
 
     def better(self, *accountings: str) -> bool:
-        """Whether PP has a smaller loss than DVP, and a smaller cost in all of these ways."""
+        """Whether PP has a smaller loss than DVP, and a smaller cost in each of these ways of accounting."""
         return all(pp < dvp for pp, dvp in (self.losses, *map(self.costs, accountings)))
 
     def ranges(self) -> list[float]:

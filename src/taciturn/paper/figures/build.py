@@ -49,7 +49,7 @@ def certify_run(
 
 
 def rate_within(cost: Callable[[float], float], epsilon: float) -> float:
-    """The largest noise rate with a cost of at most epsilon, within 0.1 per cent. `cost` must increase."""
+    """The largest noise rate with a cost of at most epsilon, within 0.1%; `cost` must grow with the rate."""
     epsilon = checks.positive("epsilon", epsilon)
     low = high = 1.0
     while cost(low) > epsilon:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ROW, _ATTACK_ROW, _ACROSS = 1.95, 2.1, 4  # two heights of rows in inches; the attack panels in a row
 _THIN: dict[str, Any] = {"linewidth": 0.6, "linestyle": (0, (2, 1.5)), "marker": "None"}
-_EARLY, _SPAN = 0.05, 0.05  # the loss axis ignores this share of rounds at the start; its least relative span
+_EARLY, _SPAN = 0.05, 0.05  # for the loss axis: the share of first rounds to ignore; the least relative span
 _BARS = 12  # the approximate number of bars that show the range of a curve
 
 

@@ -30,7 +30,7 @@ from ..results_store import ResultStore, csv_text, fingerprint
 from . import spec
 from .build import build_graph, build_method, build_problem, load_rows
 
-_DRAWN = {"name", "label", "panel", "colour", "marker", "line", "fit"}  # these keys change only the picture
+_DRAWN = {"name", "label", "panel", "colour", "marker", "line", "fit"}  # these change only the picture
 _OPTIMUM_TOL = 1e-6
 _FORMAT = 2  # the version of the format of stored results
 _NUMBERS = ("loss", "accuracy", "consensus_gap", "coef", "history")  # the stored arrays of a run
@@ -57,7 +57,10 @@ class CurveResult:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The certificate: of the site with the fewest rows, if sites differ only in their number of rows."""
+        """The certificate of the run.
+
+        If sites differ only in their number of rows, it covers only the site with the fewest rows.
+        """
         ledger = self.run.ledger
         columns = [ledger.columns(facts.site) for facts in ledger.sites]
         schedules = {(c.eta.tobytes(), c.scale.tobytes(), c.degree.tobytes()) for c in columns}

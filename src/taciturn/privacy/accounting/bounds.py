@@ -4,14 +4,15 @@ For one site and one round, with C the weight of the loss, eta the penalty, thet
 number of samples and V its number of neighbours:
 
     k = C / (2 eta V B)                weight of one sample in the noise map
-    a = 1 + strong / (2 eta V)         least eigenvalue of H; strong = rho/N, 0 if not all is regularised
+    a = 1 + strong / (2 eta V)         least eigenvalue of H
     D = 2 k s1 X                       how far the noise moves when one sample is replaced, ||x|| <= X
     x = c1 k X^2 / a                   the bend: how much one sample can change the noise map's Jacobian
 
-with s1 = sup |L'| and c1 = sup L''. The noise map gives, for each released model f, the only noise that makes
-f the minimiser; H is minus the derivative of the noise map. The bounds hold for one record replaced at one
-site, whatever was released before (proof: docs/privacy.md). Every result is rounded to the safe side, so that
-an upper bound is still an upper bound in floating-point arithmetic.
+with s1 = sup |L'| and c1 = sup L''. For a regularisation of weight rho at N sites, `strong` is rho/N, or 0 if
+some coordinate is not regularised. The noise map gives, for each released model f, the only noise that makes
+f the minimiser; H is minus the derivative of the noise map. The bounds hold if one sample (record) is
+replaced at one site, whatever was released before (proof: docs/privacy.md). Every result is rounded to the
+safe side, so that an upper bound is still an upper bound in floating-point arithmetic.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def sample_weight(C: ArrayLike, eta: ArrayLike, V: ArrayLike, B: ArrayLike) -> A
 
 
 def least_eigenvalue(strong: ArrayLike, eta: ArrayLike, V: ArrayLike) -> Array:
-    """a = 1 + strong / (2 eta V), with strong = rho/N, or 0 if any coordinate is not regularised."""
+    """a = 1 + strong / (2 eta V), with strong = rho/N, or 0 if some coordinate is not regularised."""
     return np.maximum(down(1 + floats(strong) / (2 * floats(eta) * floats(V))), 1.0)
 
 

@@ -1,7 +1,8 @@
 """A budget over several runs: each run has one price, and the sum of the prices may not exceed a limit.
 
 The choice of the next run may depend on the results of earlier runs. Then a bound that is chosen afterwards,
-such as the best of many Renyi orders, is not valid. These bounds are valid (docs/privacy.md, 18):
+such as the best of many Renyi orders, is not valid. Three bounds, called accountants, are valid
+(docs/privacy.md, 18):
 
     gaussian    sum mu^2                          at most the mu^2 of (epsilon, delta)
     renyi       sum of Renyi costs at one order   at most the cost at that order that gives (epsilon, delta)
@@ -135,7 +136,7 @@ class Limit:
         return self.epsilon - kept, delta
 
     def _room(self) -> Array:
-        """For each order, the largest Renyi cost within (epsilon, delta); negative if no cost is."""
+        """For each order, the largest Renyi cost within (epsilon, delta); negative if even 0 exceeds it."""
         epsilon, delta = self._inner()
         q, r = BUDGET_ORDERS, BUDGET_ORDERS - 1
         first, second = np.log1p(-1 / q), -(np.log(delta) + np.log(q)) / r
@@ -176,8 +177,9 @@ def composed_epsilon(costs: Sequence[RunCost], delta: float) -> float:
 
 
 def pure_mu(epsilon: Array) -> Array:
-    """The least mu such that every pure epsilon-private release is mu-GDP: 2 Phi^-1(e^eps / (1 + e^eps)).
+    """2 Phi^-1(e^eps / (1 + e^eps)): the least mu such that every release of pure epsilon eps is mu-GDP.
 
+    mu-GDP is defined in `gaussian.py`.
     The trade-off curve of pure epsilon consists of two straight lines that meet at (a, a), a = 1/(1 + e^eps).
     The Gaussian trade-off curve is convex and has the same ends. If it passes through or below the point
     (a, a), it is below both lines.

@@ -59,7 +59,7 @@ def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Array:
 
 
 def _curve(mu: Array, epsilon: Array, wide: bool = True) -> Array:
-    """`gaussian_delta` for finite mu above 0, without checks. `wide` must be True if any mu exceeds 15."""
+    """`gaussian_delta` for finite mu above 0, without checks. `wide` must be True if a mu exceeds 15."""
     ratio = epsilon / mu
     slip = _ULPS * (ratio + mu)  # a bound on the rounding error of y
     y = ratio - mu / 2 - slip

@@ -5,6 +5,7 @@ the honest sites. z_i is discrete Gaussian noise of standard deviation s (the sp
 c of the N sites collude, the noise of the N - c honest sites protects each honest site. If replacing one
 record moves a site's vector by at most S, and the floating-point errors of the vectors before and after the
 replacement are at most gap each (in `SumFacts`: `sensitivity` S, `stray` gap, `std` s), then
+the sum is mu-GDP (see `gaussian.py`) with
 
     mu = ((S + 2 gap) / grid + sqrt(d)) / (s sqrt(N - c))        sqrt(d): the rounding to whole units
 

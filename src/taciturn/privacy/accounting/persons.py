@@ -1,4 +1,4 @@
-"""The bounds for a person with several rows, which are weighted so that together they count as one row.
+"""The bounds for a person with several rows. Weights make these rows count as one row.
 
 Replacing all rows of a person moves every sum, minimiser and noise no further than replacing one row. Only
 the change of the Jacobian of the noise map (see `bounds`) differs. If one row is replaced, this change is a

@@ -78,7 +78,7 @@ def margin_error(d: int, X: float) -> float:
 
 
 def slope_error(s1: float, c1: float, shift: float, margin: float, X: float, *, residual: bool) -> float:
-    """A bound on |computed - true slope|: the margin's error plus 8 u |L'| + 2 u (|z| + shift) L''."""
+    """A bound on |computed - true slope|: c1 margin + 8 u |L'| + 2 u (|z| + shift) L'', u = 2^-53."""
     curved = c1 * X * REACH
     if residual:
         curved = 1.5 * _CURVED  # 50% more, because y - f.x is rounded too

@@ -1,8 +1,8 @@
 """The factor V by which the curvature of the loss increases mu of penalty perturbation with Gaussian noise.
 
-One round is mu-GDP with mu = (D / sigma) V(w). Here w = c1 sigma X / (s1 a) = 2 x sigma / D is how far the
-slope of one sample can change while the noise moves by one standard deviation. V depends on how the slope and
-the curvature of the loss are related. With the slope p in units of s1 and the curvature in units of c1:
+One round is mu-GDP (`gaussian.py`), mu = (D / sigma) V(w). Here w = c1 sigma X / (s1 a) = 2 x sigma / D is
+how far the slope of one sample can change while the noise moves by one standard deviation. V depends on how
+the slope and the curvature of the loss are related. With slope p in units of s1 and curvature in units of c1:
 
     logistic      0 <= p <= 1     curvature 4 p (1 - p)     V = 1 + 2e-8 up to w = 7/8, which is sigma = 3.5 a
     one-sided     0 <= p <= 1     at most 1                 a margin loss, whose slope has one sign

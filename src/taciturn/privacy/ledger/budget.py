@@ -57,7 +57,7 @@ class Budget:
         first run decides whether "gaussian" or "renyi" is used for all runs: the accountant by which this
         run uses the smaller part of the budget.
     large_delta : True allows a delta above 1 / (number of records or persons of a run).
-    at_least : a `head` that was noted earlier. Raises `LedgerError` if the file does not contain this head,
+    at_least : a value of `head` that was noted earlier. Raises `LedgerError` if it is not in the file,
         for example because the file was restored from a backup.
 
     Examples

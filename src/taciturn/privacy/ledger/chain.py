@@ -96,9 +96,11 @@ def stored_head(db: sqlite3.Connection) -> Head:
     """The head that is stored in the file."""
     row = db.execute("SELECT rows, hash FROM ledger_head").fetchone()
     if row is None:
-        raise LedgerError("the ledger was altered: its head is missing.")
+        raise LedgerError(
+            "the ledger was altered: its head (number of rows, hash of the last row) is missing."
+        )
     if not isinstance(row[0], int) or not isinstance(row[1], str):
-        raise LedgerError("the ledger was altered: its head is not a number and a digest.")
+        raise LedgerError("the ledger was altered: its head is not a number of rows and a hash.")
     return Head(*row)
 
 

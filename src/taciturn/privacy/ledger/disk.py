@@ -38,7 +38,7 @@ class SqliteLedger(Book):
         state. With a connection, the caller must exclude other processes and close the connection.
     run, sites, budget : the facts of a new ledger. For an existing ledger they may be left out. If given,
         they must be equal to the facts that the ledger was created with (except for versions of software).
-    at_least : a `head` that was noted earlier. Raises `LedgerError` if the row of this head is missing.
+    at_least : a value of `head` that was noted earlier. Raises `LedgerError` if this row is missing.
     readonly : True opens the ledger for reading only, which is allowed while another process charges it.
     """
 
@@ -221,7 +221,7 @@ def check_agreement(
         pairs += [(one, other) for one, other in zip(here, there, strict=False) if one and other]
     keys = [key for one, other in pairs for key in {**one, **other} if one.get(key) != other.get(key)]
     for what in [*(f"another `{key}`" for key in keys if key not in apart), *differ]:
-        raise LedgerError(f"the ledger was created with {what}; a new run needs a new ledger.")
+        raise LedgerError(f"the ledger was created with {what} than this run has; use a new ledger for this run.")
 
 
 LedgerLike = str | PathLike[str] | Ledger

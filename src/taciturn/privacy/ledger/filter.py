@@ -1,10 +1,10 @@
 """Privacy filters: they refuse a charge that would exceed the budget of a site.
 
-A filter keeps sums of the Renyi costs (one sum for each order), of the pure costs, and of mu^2. The filter
-admits a charge if at least one of these sums converts to an epsilon within the budget. This is valid only if
-the charges do not depend on releases, so schedules must be fixed before the run. If the budget states a Renyi
-order, the filter uses the Renyi cost at this order alone. This is valid even if charges depend on earlier
-releases.
+A charge records the privacy cost of one release, before the release. A filter keeps sums of the Renyi costs
+(one sum for each order), of the pure costs, and of mu^2. The filter admits a charge if at least one of these
+sums converts to an epsilon within the budget. This is valid only if the charges do not depend on releases, so
+schedules must be fixed before the run. If the budget states a Renyi order, the filter uses the Renyi cost at
+this order alone. This is valid even if charges depend on earlier releases.
 
 For masked sums a filter uses the sum of mu^2, computed for `run.colluding` colluding sites. The conversion of
 mu^2 to epsilon is exact, and it is also valid if charges depend on earlier releases.

@@ -185,7 +185,7 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
     checks.among_sites("degree", max(entry.degree for entry in facts), run.sites)
     summed = run.mechanism.summed
     if min(entry.degree for entry in facts) == 0 and not (summed and run.sites == 1):
-        raise ParameterError("`degree` must be at least 1; got 0.")
+        raise ParameterError("`degree`, the number of neighbours of a site, must be at least 1; got 0.")
     odd = [entry.name for entry in facts if bool(entry.dual_step) == summed]
     if odd:
         needs = "must be left out with masked sums" if summed else "must be given"
@@ -245,8 +245,9 @@ def check_charge(run: RunFacts, site: SiteFacts, budget: SiteBudget | None, char
         raise ParameterError(f"`degree` must be within 1..{run.sites - 1}; got {charge.degree}.")
     if budget is None or budget.order is None:
         raise LedgerError(
-            f"{site.name} has degree {site.degree}, but round {charge.t} used degree {charge.degree}. A site "
-            "with a changing degree needs a `SiteBudget` with an `order` that is fixed before the run."
+            f"{site.name} has {site.degree} neighbours (its degree), but the charge of round {charge.t} "
+            f"states {charge.degree}. If the degree of a site may change, give the site a `SiteBudget` with "
+            "an `order` that is fixed before the run."
         )
 
 

@@ -88,8 +88,8 @@ def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, Budge
     """(open, ended): an open block and an ended block of ancestors of this process. At least one is None.
 
     The open block is that of the nearest ancestor with an open block. An ended block counts only if this
-    process may descend from a worker of the block: the ancestor's child from which this process descends (or
-    this process, if it is the child) was running when the block ended. Raises if an ancestor was killed in
+    process may come from a worker of the block: when the block ended, the ancestor had a running child that
+    is this process, or an ancestor of this process. Raises if an ancestor was killed in
     its block. With `sure`, also raises if there are files of other processes, but the ancestors of this
     process cannot be determined.
     """

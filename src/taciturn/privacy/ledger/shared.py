@@ -43,7 +43,7 @@ class SharedLedger:
         return self._aborted or self.ledger.aborted
 
     def charge(self, charge: Charge) -> None:
-        """Count one release of one output before it happens. Only the first release of a round is charged."""
+        """Count a release of one output before it happens. Only a site's first one in a round is charged."""
         self._charge([charge], lambda _: self.ledger.charge(charge))
 
     def charge_round(self, charges: RoundCharges) -> None:
@@ -61,9 +61,10 @@ class SharedLedger:
                 paid, left = known or (charge, 1)
                 if not left or paid._replace(aborted=False) != charge._replace(aborted=False):
                     raise LedgerError(
-                        f"round {charge.t} of site {charge.site} was charged for {self.run.outputs} outputs "
-                        f"with equal settings. This release is refused: {self.run.outputs} outputs were "
-                        "released already, or the settings of this release differ from the charge."
+                        f"the ledger was charged for {self.run.outputs} releases in round {charge.t} of site "
+                        f"{charge.site}, all with the same settings. This release is refused: either "
+                        f"{self.run.outputs} releases were made already, or this release has settings "
+                        "other than those in the charge."
                     )
             new = np.array([known is None for known in found])
             if new.any():

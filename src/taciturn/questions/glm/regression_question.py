@@ -205,7 +205,7 @@ class GivenRegression(RegressionQuestion):
 
 
 class Glm(RegressionQuestion):
-    """The keys of kind "glm".
+    """The keys of a question of kind "glm" in a job file.
 
     formula : "death ~ age + C(sex) + age:bmi": an outcome, columns of the schema, products of columns
         (written with `:`), and `site`. A hazard regression has two columns on the left: "time + event ~ age".

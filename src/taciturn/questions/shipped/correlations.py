@@ -35,9 +35,9 @@ _DRAWS = 400
 
 
 class Correlations(Question):
-    """The keys of kind "correlations".
+    """The keys of a question of kind "correlations" in a job file.
 
-    columns : numbers, dates and booleans of the schema; all of them by default.
+    columns : columns of the schema with numbers, dates or booleans; all of them by default.
     level : the confidence level of all intervals.
     """
 

@@ -27,10 +27,10 @@ _YES_NO = ("no", "yes")
 
 
 class Describe(CountsQuestion):
-    """The keys of kind "describe".
+    """The keys of a question of kind "describe" in a job file.
 
     columns : columns of the schema; all by default.
-    by : a category or a boolean of the schema: every column is also described for each value of `by`.
+    by : a category or boolean column of the schema: every column is also described for each value of `by`.
     bins : the number of bins for a number or a date. More bins show more detail, with more noise.
     level : the confidence level of all intervals.
     """

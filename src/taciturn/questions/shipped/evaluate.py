@@ -48,14 +48,14 @@ class NamedModel(Facts):
 
 
 class Evaluate(CountsQuestion):
-    """The keys of kind "evaluate".
+    """The keys of a question of kind "evaluate" in a job file.
 
     model : a model.json from `taciturn train` or from a site. The privacy cost of this job does not
         include the cost of training the model.
-    by : a category or a boolean of the schema, to add a score for each of its values; or "site", to add a
-        score for each site.
-    bins : the even number of bins into which scores (or targets) are counted. More bins show more detail,
-        with more noise.
+    by : a category or boolean column of the schema, to add a score for each of its values; or "site", to add
+        a score for each site.
+    bins : the number of bins for predicted probabilities or, in a regression, for targets and residuals. It
+        must be even. More bins show more detail, with more noise.
     range : for a regression, the public range of the target; values outside of the range are clipped to it.
     level : the confidence level of all intervals.
     """
@@ -183,7 +183,7 @@ def _load(path: Path, sha256: str) -> ModelFile:
     try:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise DataError(f"{path} cannot be read ({error.strerror}).") from error
     if found != sha256:
         raise DataError(f"{path}: the file is not the model that the job names; its SHA-256 is {found}.")
     return read_as(ModelFile, path)

@@ -89,7 +89,7 @@ class ProgramQuestion(Question):
 
 
 class AskProgram(ProgramQuestion):
-    """The keys of kind "program".
+    """The keys of a question of kind "program" in a job file.
 
     program : "package.module:Class", a `taciturn.Program` that is installed at every site.
     sha256 : the digest of the module's file, so that all sites run the same program.

@@ -60,7 +60,7 @@ class PrivateScore(PrivateAnswer):
     thresholds : for two classes only, sensitivity, specificity, precision and the flagged share at some
         thresholds.
     unanswered : the share of rows with an undeclared label or without a prediction.
-    groups : a score for each site or group, if the job asked for it.
+    groups : a `PrivateScore` for each site or group, if the job asked for it.
     """
 
     classes: tuple[Any, ...]
@@ -179,7 +179,7 @@ def score_cells(truth: NDArray[np.int64], scores: Array, bins: int) -> NDArray[n
 def summarise(
     found: NoisyCounts, classes: tuple[Any, ...], bins: int, level: float, *, estimated: bool = False
 ) -> PrivateScore:
-    """The score from the noisy counts.
+    """The `PrivateScore` from the noisy counts.
 
     estimated : whether the number of units is an estimate; otherwise it is public.
     """

@@ -25,12 +25,12 @@ from .survival_curves import PrivateSurvival, estimate_curves
 
 
 class Survival(CountsQuestion):
-    """The keys of kind "survival".
+    """The keys of a question of kind "survival" in a job file.
 
-    time : a number of the schema, without `log`, whose range starts at 0: how long each unit was observed. A
+    time : a numeric column of the schema that has low = 0 and no `log`: how long each unit was observed. A
         unit that was observed beyond the end of this range counts as censored at the end of the range.
-    event : a boolean of the schema: whether the observation ended with the event (true) or by censoring.
-    by : a category or a boolean of the schema, to get a curve for each of its values, and a log-rank test.
+    event : a boolean column of the schema: whether the event ended the observation (true), or censoring.
+    by : a category or boolean column of the schema, to get a curve for each value, and a log-rank test.
     bins : the number of time intervals, of equal length.
     times : instead of `bins`, the ends of the intervals, increasing up to the end of the range of `time`.
     level : the confidence level of all bands.
@@ -54,7 +54,8 @@ class Survival(CountsQuestion):
         (time,), (event,) = public.fields([self.time], "time"), public.fields([self.event], "event")
         if not isinstance(time, Number) or time.low != 0 or time.log:
             raise ParameterError(
-                f"`time` must be a number of the schema with low = 0 and without `log`; got {self.time!r}."
+                "`time` must name a numeric column of the schema that has low = 0 and no `log`; "
+                f"got {self.time!r}."
             )
         if not isinstance(event, Boolean):
             raise ParameterError(

@@ -42,8 +42,8 @@ class ClusterState(NamedTuple):
 class Driver:
     """One attempt to carry out a run, which starts from the newest checkpoint of the run, if there is one.
 
-    The function `loop` uses the driver like one node that computes all sites. The driver passes this work on
-    to the shards. `t` is the last round that was recorded.
+    The function `loop` runs nodes, which compute sites. It runs the driver like a node with all sites; the
+    driver passes the work on to the shards. `t` is the last round that was recorded.
     """
 
     def __init__(

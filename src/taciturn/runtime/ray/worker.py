@@ -83,7 +83,7 @@ class Worker:
 
 @contextmanager
 def crew(parts: Sequence[Part], problem: AnyProblem) -> Iterator[list[Any]]:
-    """A block with one worker per part, each with its sites loaded. At the end of the block all are killed.
+    """A block with one worker per part, each with its sites loaded. At its end, all workers are killed.
 
     Ray neither restarts a lost worker nor repeats a step that failed (`max_restarts`, `max_task_retries`). If
     there are more workers than CPUs, the workers reserve no CPU, so that all of them can start.

@@ -23,7 +23,7 @@ def check_place(path: Path, *, write: bool = False) -> None:
         raise WrongFiles(f"{state}: this user may not {may}.")
     for place in (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm", ".lock")):
         if place.exists() and not place.is_file():
-            raise WrongFiles(f"{place}: must be a file or must not exist yet.")
+            raise WrongFiles(f"{place} must be a file or must not exist yet.")
         if place.exists() and not os.access(place, rights):
             raise WrongFiles(f"{place}: this user may not {may}.")
 
@@ -59,7 +59,7 @@ def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found != form:
         raise WrongFiles(
-            f"{path}: was written in format {found} by another release; this release reads only format "
+            f"{path} was written in format {found} by another release; this release reads only format "
             f"{form}. Finish the run with the release that started it."
         )
 

@@ -25,7 +25,7 @@ def show_keys(job: NetworkJob) -> bytes:
 
 
 def difference(job: NetworkJob, shown: bytes) -> str:
-    """How the job of a neighbour differs from `job`, as text; `shown` is what `show_keys` returned there."""
+    """How the job of a neighbour differs from `job`, as text; `show_keys` returned `shown` there."""
     try:
         facts: dict[str, Any] = json.loads(shown)
         form, theirs = facts["hash"], dict(facts["keys"])

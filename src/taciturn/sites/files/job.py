@@ -35,7 +35,7 @@ _OWNER = "belongs in site.toml: the owner of the rows decides where they are and
 
 
 class NetworkJob(Job):
-    """The keys of job.toml. With the method "masked", masks hide each site's message, and only sums of all
+    """The entries of job.toml. With the method "masked", masks hide each site's message, and only sums of all
     messages are visible; with "penalty", the noise of each site protects its rows.
 
     epsilon : for "masked" only: the cost of the run at `delta`. With "penalty", the cost depends on the noise
@@ -112,7 +112,7 @@ class NetworkJob(Job):
         return self
 
     def _check_keys(self) -> None:
-        """Check that the job lists a different key for every party, or no keys."""
+        """Check that the job lists a different signing key for every party, or no signing keys."""
         found = [site.key for site in self.sites] + ([] if self.relay is None else [self.relay.key])
         given = [key for key in found if key is not None]
         if given and (len(given) < len(found) or len(set(given)) < len(given)):
@@ -123,13 +123,13 @@ class NetworkJob(Job):
 
     @cached_property
     def keys(self) -> dict[str, str]:
-        """The fingerprints of all sites' and the relay's keys; empty if an authority certifies the keys."""
+        """The fingerprint of each party's signing key, by name; empty if an authority certifies the keys."""
         found = {site.name: site.key for site in self.sites}
         found |= {} if self.relay is None else {self.relay.name: self.relay.key}
         return {name: key for name, key in found.items() if key is not None}
 
     def _check_questions(self) -> Self:
-        """Check a job that asks questions and trains no model: its keys, and each question by itself."""
+        """Check a job that asks questions and trains no model: its entries, and each question by itself."""
         alien = [key for method, kind in _methods().items() if method != self.method for key in kind.keys]
         for name in (*alien, *(() if self.table is None else ("width",))):
             if getattr(self, name) is not None:
@@ -194,7 +194,7 @@ class NetworkJob(Job):
             raise ValueError(f"`quorum` must be from {least} to {sites} (all sites); got {self.quorum}")
 
     def _check_method(self) -> None:
-        """Check that the job has all keys of its own method, and no keys of other methods."""
+        """Check that the job has all entries of its own method, and no entries of other methods."""
         for method, kind in _methods().items():
             for name in kind.keys:
                 if (getattr(self, name) is not None) != (method == self.method):
@@ -308,7 +308,7 @@ class NetworkJob(Job):
     def facts(self) -> dict[str, Any]:
         """The job as plain values, which must be equal at all sites.
 
-        Default values are left out. So the hash of a job does not change if a later release adds a key.
+        Default values are left out. So the hash of a job does not change if a later release adds an entry.
         The layout of a schema and the endpoints are left out too: moving a site does not change the job.
         """
         away: dict[str, Any] = {"sites": {"__all__": {"endpoint"}}, "relay": {"endpoint"}}

@@ -59,10 +59,10 @@ def load_key(path: Path) -> Ed25519PrivateKey:
     try:
         key = serialization.load_pem_private_key(read_pem(path), password=None)
     except (ValueError, TypeError) as error:
-        raise SiteError(f"{path}: is not an unencrypted private key in PEM form.") from error
+        raise SiteError(f"{path} is not an unencrypted private key in PEM form.") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise SiteError(
-            f"{path}: must be an Ed25519 key, to sign the messages. Create one with: taciturn site keys"
+            f"{path} must be an Ed25519 key, to sign the messages. Create one with: taciturn site keys"
         )
     return key
 
@@ -73,7 +73,7 @@ def load_certificates(path: Path) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(read_pem(path))
     except ValueError as error:
-        raise SiteError(f"{path}: contains no certificate in PEM form.") from error
+        raise SiteError(f"{path} contains no certificate in PEM form.") from error
 
 
 def pem(certificate: x509.Certificate) -> bytes:
@@ -100,14 +100,14 @@ class Request:
 def read_request(path: Path) -> Request:
     """Read and check a PEM signing request for one site."""
     text = read_pem(path)
-    asked, hosts = _parse_request(text, f"{path}: ")
+    asked, hosts = _parse_request(text, str(path))
     names, key = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME), asked.public_key()
     if len(names) != 1 or not re.fullmatch(NAME, str(names[0].value)):
         raise SiteError(
-            f"{path}: must state exactly one name, which is valid as the name of a site; got {names!r}."
+            f"{path} must state exactly one name, which is valid as the name of a site; got {names!r}."
         )
     if not isinstance(key, Ed25519PublicKey):
-        raise SiteError(f"{path}: must contain an Ed25519 key, with which the site signs its messages.")
+        raise SiteError(f"{path} must contain an Ed25519 key, with which the site signs its messages.")
     if len(list(hosts)) > MOST_HOSTS:
         raise SiteError(
             f"{path}: a signing request may name at most {MOST_HOSTS} hosts; got {len(list(hosts))}."
@@ -116,7 +116,7 @@ def read_request(path: Path) -> Request:
 
 
 def _parse_request(
-    text: bytes, where: str = ""
+    text: bytes, where: str = "the text"
 ) -> tuple[x509.CertificateSigningRequest, x509.SubjectAlternativeName]:
     """A signing request, and the hosts that it is for."""
     try:
@@ -125,7 +125,7 @@ def _parse_request(
         return asked, asked.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, TypeError, x509.ExtensionNotFound) as error:
         raise SiteError(
-            f"{where}is not a signing request in PEM form that names a site and its hosts."
+            f"{where} is not a signing request in PEM form that names a site and its hosts."
         ) from error
 
 
@@ -203,7 +203,7 @@ def check_new(*paths: Path) -> None:
     """Check that none of the files that a command will write exists already."""
     for path in paths:
         if path.exists():
-            raise SiteError(f"{path}: exists already, and is never overwritten. Move it away first.")
+            raise SiteError(f"{path} exists already, and is never overwritten. Move it away first.")
 
 
 def write_new(path: Path, text: bytes, *, mode: int = 0o644) -> None:
@@ -211,9 +211,9 @@ def write_new(path: Path, text: bytes, *, mode: int = 0o644) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError as error:
-        raise SiteError(f"{path}: exists already, and is never overwritten. Move it away first.") from error
+        raise SiteError(f"{path} exists already, and is never overwritten. Move it away first.") from error
     except OSError as error:
-        raise SiteError(f"{path}: cannot be written ({error.strerror}).") from error
+        raise SiteError(f"{path} cannot be written ({error.strerror}).") from error
     with os.fdopen(descriptor, "wb") as file:
         file.write(text)
 
@@ -270,7 +270,7 @@ def read_pem(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
-        raise SiteError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise SiteError(f"{path} cannot be read ({error.strerror}).") from error
     if len(data) > LARGEST:
-        raise SiteError(f"{path}: must have at most {LARGEST} bytes.")
+        raise SiteError(f"{path} must have at most {LARGEST} bytes.")
     return data

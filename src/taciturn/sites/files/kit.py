@@ -46,7 +46,7 @@ def site_text(job: NetworkJob, name: str) -> str:
 
 
 def relay_keys(job: Path, hosts: list[str]) -> tuple[list[Path], str]:
-    """Write a key and a signing request for the relay to the job's folder; also return the fingerprint."""
+    """Write a key and a signing request for the relay to the job's folder. Return paths and fingerprint."""
     loaded = load_job(job)
     if loaded.relay is None:
         raise SiteError(f"{job}: the job {loaded.name} has no `relay`.")

@@ -62,7 +62,11 @@ def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
 
 @about_files
 def load_table(site: Site) -> SiteTable:
-    """The columns that the questions need, or the array X, with as many rows or persons as the job states."""
+    """The rows of this site, for a job that asks questions and trains no model.
+
+    They have the columns that the questions need, or are the array X. The job states how many rows or persons
+    there must be.
+    """
     path, job = _path(site), site.job
     if job.table is None:
         (X,) = read_arrays(_array_file(site), "X")

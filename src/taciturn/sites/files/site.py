@@ -43,7 +43,7 @@ class Keys(Facts):
     authority : the certificate of the network's authority, or all sites' certificates if the job lists keys.
     revoked : certificates to reject: serial numbers in hexadecimal, or the SHA-256 of a certificate or a key.
     revocations : certificate revocation lists of the authority, in PEM or DER form.
-    volatile : where the keys of a masked run are kept: a folder on a tmpfs that is not swapped, or "keyring".
+    volatile : where a run of method "masked" keeps its keys: a folder on an unswapped tmpfs, or "keyring".
         If left out, the site uses the first of these places that is safe: the runtime folder of the service,
         the runtime folder of the user, shared memory, the kernel's keyring.
     """
@@ -63,7 +63,7 @@ class BudgetEntry(Facts):
     large_delta : allow a delta above 1 / rows, in this budget or in the job; such a delta may reveal a row.
     least_grid : the smallest `grid` that this site accepts in a job.
     colluding : how many of the other sites may collude against this site, as its owner assumes. None means
-        all of them. A masked job is charged at its cost under this assumption.
+        all of them. A job of method "masked" is charged at its cost under this assumption.
     unit : what the budget protects, a "record" or a "person". For persons, the job must name the column
         with the person's id.
     ledger : the file of the table's account, a `taciturn.Budget`. Every job is charged to it in full, right
@@ -105,7 +105,7 @@ class ApprovalRules(Facts):
 
 
 class SiteFile(Facts):
-    """The keys of site.toml.
+    """The entries of site.toml.
 
     data, csv : the file with the rows, and its format if it is CSV.
     database : instead of `data`: the `url` of a database and the `query` that returns the rows.
@@ -187,12 +187,12 @@ class Site:
 
     @property
     def database(self) -> Path:
-        """The state file: the state of the protocol, the ledger, and the frames that were sent last."""
+        """The state file: the state of the protocol, the ledger, and the messages that were sent last."""
         return self.state / "site.sqlite"
 
     @property
     def volatile(self) -> Path | None:
-        """The folder for the keys of a masked run, or `KEYRING`; None if the site chooses a safe place."""
+        """The folder for the keys of a run of method "masked", or `KEYRING`; None if not set."""
         named = self.file.keys.volatile
         return named if named in (None, KEYRING) else self.path(named)
 
@@ -261,7 +261,7 @@ def load_site(path: Path) -> Site:
     unknown = sorted(set(file.endpoints) - known)
     if unknown:
         raise SiteError(
-            f"{path}: `endpoints.{unknown[0]}`: is not a neighbour; {file.site} connects only to "
+            f"{path}: `endpoints.{unknown[0]}` is not a neighbour; {file.site} connects only to "
             f"{', '.join(sorted(known))}."
         )
     _check_seed(path, file, job)
@@ -274,7 +274,7 @@ def _check_seed(path: Path, file: SiteFile, job: NetworkJob) -> None:
     """Refuse a job with a seed, which makes the noise public, unless the owner allows a rehearsal."""
     if job.simulated and not file.rehearsal:
         raise SiteError(
-            f"{path}: `job.seed`: must be left out of the job, except in a rehearsal; got {job.seed}. With a "
+            f"{path}: `job.seed` must be left out of the job, except in a rehearsal; got {job.seed}. With a "
             "seed, anyone can reproduce the noise, so nothing is private and no budget is charged. For a "
             "rehearsal on made-up rows, keep the seed and set `rehearsal = true` in site.toml."
         )
@@ -285,12 +285,14 @@ def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
     for name in ("penalty", "noise", "output_noise"):
         given, needed = getattr(file, name) is not None, name in job.settings.own
         if given and not needed:
-            raise SiteError(f"{path}: `{name}`: a {job.method} job sets this itself; leave it out.")
+            raise SiteError(
+                f"{path}: `{name}` must be left out: the method {job.method!r} of the job sets it."
+            )
         if needed and not given and name != "output_noise":
-            raise SiteError(f"{path}: `{name}`: missing; a job of method {job.method!r} needs it.")
+            raise SiteError(f"{path}: `{name}` is missing; a job of method {job.method!r} needs it.")
     if file.output_noise is None and not job.simulated and "output_noise" in job.settings.own:
         raise SiteError(
-            f"{path}: `output_noise`: must be given: no solver is exact, and without this noise there is no "
+            f"{path}: `output_noise` must be given: no solver is exact, and without this noise there is no "
             "privacy guarantee. `taciturn site init` writes an `output_noise` that costs almost nothing."
         )
 
@@ -302,7 +304,7 @@ def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
     for key, delta in (("budget.delta", budget.delta), ("job.delta", job.delta)):
         if delta > 1 / rows and not budget.large_delta:
             raise SiteError(
-                f"{path}: `{key}`: must be at most 1/{rows}, one divided by this site's number of rows; got "
+                f"{path}: `{key}` must be at most 1/{rows}, one divided by this site's number of rows; got "
                 f"{delta:g}. A larger delta may reveal a whole row; to allow it, write `large_delta = true` "
                 "in `budget`."
             )

@@ -1,12 +1,15 @@
 """The state of a run at one site, and how a site that was away catches up.
 
-In a run of masked sums, the sites have a common state: one public state, which follows from the total of each
-round. Otherwise each site continues from its own state.
+In a run of masked sums, random masks hide the messages, and only the total of each round is visible. The
+sites then have a common state: one public state, which follows from these totals. Otherwise each site
+continues from its own state.
 
-An attempt is a sequence of rounds with fixed members. It begins after the last round that any member
-completed. A site that missed messages of that round asks for them. A site that was away longer takes over the
-totals of another member. These totals must lead to a digest that more members state than may lie. A site
-whose state was restored from a backup charges itself again for those of these rounds in which it took part.
+A frame is a signed message between sites. A hello is the frame with which a site joins an attempt: a sequence
+of rounds with fixed members. An attempt begins after the last round that any member completed. A site that
+missed messages of that round asks for them. A site that was away longer takes over the totals of another
+member. These totals must lead to a digest that an honest member states; so the number of members that state
+it must exceed the number of sites that may lie. If the site took part in one of these rounds, but its state
+was restored from a backup and lacks the charge, the site is charged for the round again.
 """
 
 from __future__ import annotations
@@ -111,7 +114,7 @@ class CatchingUp(Core):
             state, digest = node.after(state, b"", heard), chain(digest, facts, t, heard)
             pending[f"total/{t}"] = pack_total(facts, b"", heard)
             if self.setup.own in facts.members and t > self.charged(facts.number):
-                owed.append((node, facts, t))  # this site sent its share before a rollback
+                owed.append((node, facts, t))  # its state was rolled back after it took part in round t
         if digest != wanted:
             return False
         for node, facts, t in owed:
@@ -144,7 +147,7 @@ class CatchingUp(Core):
     def release(self, node: Any, entry: Past, scope: bytes, t: int) -> ChargedRelease:
         """The charge of a round, with the facts for its certificate.
 
-        scope : the id of the attempt; empty if this site forgot it, and then replaced by a hash.
+        scope : the id of the attempt. If this site forgot the id, `scope` is empty; a hash then replaces it.
         """
         scope = scope or hashlib.sha256(b"forgotten attempt" + struct.pack("<I", entry.number)).digest()
         return ChargedRelease(node.charge(t), entry.number, scope, entry.members, node.sum_facts(t))
@@ -177,7 +180,7 @@ class CatchingUp(Core):
         rounds = range(known + 1, self.setup.mark + 1)
         self.owed += tuple(self.release(node, entry, b"", t) for t in rounds)
         self.pending["marked"] = self.setup.mark.to_bytes(4, "little")
-        self.note("rounds that this site released are not in its state: they are charged again", warning=True)
+        self.note("this site released rounds that its `state` lacks: they are charged again", warning=True)
 
     @property
     def marked(self) -> int:
@@ -185,11 +188,14 @@ class CatchingUp(Core):
         return int.from_bytes(self.pending.get("marked") or self.saved.get("marked", b""), "little")
 
     def charged(self, attempt: int) -> int:
-        """The last round of an attempt that this site was charged for; 0 before the first."""
+        """The last round for which this site was charged in an attempt; 0 if there is no such round."""
         return self.past[attempt].charged if attempt in self.past else 0
 
     def numbers(self, agreed: Agreed) -> tuple[Any, bytes]:
-        """This site's computation in an attempt (None without rounds), and a hash of its rounds' settings."""
+        """This site's computation in an attempt, and a hash of the settings of the attempt's rounds.
+
+        The computation is None if the attempt has no rounds.
+        """
         if agreed.finish or agreed.base[1] >= self.method.rounds:
             return None, bytes(32)
         node = self.method.attempt(agreed.members, agreed.base[1], agreed.left)

@@ -48,8 +48,8 @@ class SiteSetup:
     seal : turns a content into a signed frame of this site.
     believe : raises `FrameRefused` unless the sender of a frame has signed it with a valid certificate.
     largest : the most bytes that the payload of a frame may have.
-    mark : in a run without masks, the last round that this site may have released; else 0.
-    paid : whether records outside the state show that more may have been charged than the state contains.
+    mark : if no random masks hide the messages, the last round that this site may have released; else 0.
+    paid : whether records outside the state folder show that the state may lack charges.
     gather : seconds to wait for more hellos.   tick : seconds between two `Tick` events.
     """
 
@@ -209,7 +209,9 @@ class Core:
             if frame.job != self.setup.job:
                 raise FrameRefused("job", "it has a different job")
             if frame.sender >= len(self.setup.names) or frame.kind not in range(1, Kind.KEY):
-                raise FrameRefused("sender", "it names a site or a kind that the job does not have")
+                raise FrameRefused(
+                    "sender", "its message names a site that the job does not have, or has an unknown kind"
+                )
             if self._known(frame, data):
                 self._renew(frame, data, via)
                 return None
@@ -243,7 +245,7 @@ class Core:
         """
         last = max(int(self.method.rounds), len(self.setup.names)) if slot.kind in WITH_ROUND else 0
         if slot.attempt > min(max(self.number, self.seen) + MOST_SKIPPED, LAST_ATTEMPT) or slot.t > last:
-            raise FrameRefused("slot", "it names an attempt or a round that this run cannot have")
+            raise FrameRefused("slot", "the number of the round or attempt in its message is too large for this run")
         if len(self.board) + len(self.hellos) - self.junk > MOST_HELD:
             senders = Counter(slot.sender for slot in (*self.hellos, *(known for known, _ in self.board)))
             others = senders.keys() - self.flooding - {self.setup.own}
@@ -252,7 +254,7 @@ class Core:
             self.junk += senders[most]
         if slot.sender in self.flooding:
             name = self.setup.names[slot.sender]
-            raise FrameRefused("flood", f"{name} has sent more frames than a run needs")
+            raise FrameRefused("flood", f"{name} has sent more messages (frames) than a run needs")
 
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
         """The neighbours to pass a frame on to: all without a link to its sender, except `via`."""
@@ -265,9 +267,11 @@ class Core:
     def _check_hello(self, hello: Hello, number: int) -> None:
         """Refuse a hello with impossible rounds or charges, before anything is computed from it."""
         if hello.completed[1] > self.method.rounds or not all(map(self.sane_past, hello.past)):
-            raise FrameRefused("hello", "invalid hello: it states rounds or sites that the job does not have")
+            raise FrameRefused(
+                "hello", "its 'hello' message states rounds or sites that the job does not have"
+            )
         if any(entry.number >= number for entry in hello.past):
-            raise FrameRefused("hello", "invalid hello: it states a charge in a later attempt")
+            raise FrameRefused("hello", "its 'hello' message states a charge in a later attempt")
 
     def sane_past(self, past: Past) -> bool:
         """Whether the sites and the rounds of an attempt exist in the job."""
@@ -318,7 +322,8 @@ class Core:
         self.effects += [SendFrame(found[1]), SendFrame(data)]
         self.stop(
             Reason.CONTRADICTION,
-            f"{name} signed two frames that contradict each other, of round {max(found[0].t, frame.t)}.",
+            f"{name} signed two messages (frames) for round {max(found[0].t, frame.t)} that contradict each "
+            "other.",
             found[1],
             data,
             about=frame.sender,
@@ -326,14 +331,17 @@ class Core:
         return True
 
     def rarely(self, since: float) -> bool:
-        """Whether to ask a long question now: the time since `since` must have doubled since the last one."""
+        """Whether a long question may be asked now.
+
+        The time that has passed since `since` must be at least twice what it was at the last such question.
+        """
         if self.asked >= since and self.now - since < 2 * (self.asked - since):
             return False
         self.asked = self.now
         return True
 
     def ask(self, wanted: list[Slot]) -> None:
-        """Ask every neighbour for frames; the first slot states this site's attempt."""
+        """Ask every neighbour for the frames of these slots; the question also states this site's attempt."""
         here = Slot(0, self.number, 0, self.setup.own)
         question = pack_question([here, *wanted])
         self.effects += [Ask(j, question) for j in self.setup.neighbours]

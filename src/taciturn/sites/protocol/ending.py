@@ -7,11 +7,14 @@
 3. A site that has the final result sends LEAVE. LEAVE also lists every attempt in which the site was charged,
    because a site that was restored from an old state needs this list.
 
-An attempt is a sequence of rounds with fixed members; in an attempt without rounds, the members only agree
-on the result. In a run of masked sums, the sites have one common state, which is public, and the result
-follows from the totals of the rounds. Otherwise each site continues from its own state, and the members' last
-vectors are the result. A site that was away takes over a result that a quorum states. The totals or vectors
-that it receives must lead to the digest of this result.
+A frame is a signed message between sites; DONE and LEAVE are two kinds of frames, and a farewell is the
+content of LEAVE. An attempt is a sequence of rounds with fixed members; in an attempt without rounds, the
+members only agree on the result. In a meeting, sites agree on the members of the next attempt.
+
+In a run of masked sums (random masks hide the messages), the sites have one common state, which is public,
+and the result follows from the totals of the rounds. Otherwise each site continues from its own state, and
+the members' last vectors are the result. A site that was away takes over a result that a quorum states. The
+totals or vectors that it receives must lead to the digest of this result.
 """
 
 from __future__ import annotations
@@ -320,7 +323,7 @@ class Ending(RoundSteps):
         """Take over a final result, and the charges of this site that led to it."""
         said = self._farewells(key[0], [frame.sender for frame in frames])
         if len(said) <= self.liars:
-            return False  # with more farewells than liars, one is honest and lists all agreed attempts
+            return False  # more farewells than liars: at least one is honest, and lists all agreed attempts
         stated = [(*one.own, *one.agreed) for one in said.values()]
         try:
             if not all(map(self.sane_past, merge_past(stated))) or not self._hold_end(key):

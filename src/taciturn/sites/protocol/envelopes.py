@@ -5,7 +5,7 @@ the TLS of what it carries. Neither the holder nor the relay can open an envelop
 sending key, which encrypts its envelopes. A neighbour gets this key in answer to a signed request, if the
 neighbour's certificate is valid and not revoked.
 
-    request    a frame of kind KEY: b"?", the X25519 key of the asker
+    request    a frame (a signed message) of kind KEY: b"?", the X25519 key of the asker
     answer     a frame of kind KEY: b"!", the asker's X25519 key, the X25519 key of the answerer, nonce,
                AES-256-GCM(sending key, and the settings in job.toml if the two jobs differ)
     envelope   MAGIC (12 bytes), id of the sending key (8), nonce (12), AES-256-GCM(`Content` (1), data)
@@ -88,13 +88,13 @@ class Envelopes:
             data = cipher.decrypt(envelope[start : start + NONCE], envelope[start + NONCE :], None)
             return Content(data[0]), data[1:]
         except (InvalidTag, ValueError, IndexError) as error:
-            raise FrameRefused("cipher", "its envelope cannot be opened") from error
+            raise FrameRefused("cipher", "its message cannot be decrypted") from error
 
     def read(self, data: bytes, via: int) -> SignedFrame:
         """A request or an answer of a neighbour, which must have signed it with a valid certificate."""
         frame = decode(data, largest=2 * LARGEST_JOB)
         if frame.kind != Kind.KEY:
-            raise FrameRefused("envelope", "a frame without an envelope")
+            raise FrameRefused("envelope", "its message is not encrypted")
         self.check(frame, via)
         return frame
 

@@ -125,13 +125,19 @@ def encode(job: bytes, slot: Slot, scope: bytes = NOTHING, payload: bytes = b"")
 def decode(data: bytes, *, largest: int) -> SignedFrame:
     """Parse a frame with a payload of at most `largest` bytes; `FrameRefused` if its format is wrong."""
     if len(data) > size_cap(largest):
-        raise FrameRefused("size", f"{len(data)} bytes, above the cap of {size_cap(largest)}")
+        raise FrameRefused(
+            "size", f"its message has {len(data)} bytes; at most {size_cap(largest)} are allowed"
+        )
     if len(data) < HEADER.size + SIGNATURE or not data.startswith(MAGIC):
-        raise _other_version(data) or FrameRefused("garbage", "not a frame: its first bytes are wrong")
+        raise _other_version(data) or FrameRefused(
+            "garbage", "its data are not a message (frame): the first bytes are wrong"
+        )
     _, job, kind, attempt, t, sender, scope, n = HEADER.unpack_from(data)
     end = HEADER.size + n
     if not 0 <= len(data) - end - SIGNATURE <= LARGEST_CERTIFICATE:
-        raise FrameRefused("garbage", f"not a frame: {len(data)} bytes do not match its header")
+        raise FrameRefused(
+            "garbage", f"its data are not a message (frame): {len(data)} bytes do not match the header"
+        )
     payload, certificate = data[HEADER.size : end], data[end:-SIGNATURE]
     return SignedFrame(job, kind, attempt, t, sender, scope, payload, certificate, data[-SIGNATURE:])
 
@@ -226,6 +232,6 @@ def _other_version(data: bytes) -> FrameRefused | None:
     older = "older" if int(said[1]) < VERSION else "newer"
     return FrameRefused(
         "version",
-        f"it uses version {int(said[1])} of the frames, this site uses version {VERSION}: its release is "
-        f"{older}; all sites of a run need the same release",
+        f"it uses version {int(said[1])} of the message format, this site uses version {VERSION}: its "
+        f"release is {older}; all sites of a run need the same release",
     )

@@ -1,8 +1,11 @@
 """The state machine of one site: `handle` takes an event and returns effects, in order.
 
-Volatile memory holds the keys of the attempt, which is a sequence of rounds with fixed members. If volatile
-memory matches the disk, a restarted site continues where it was: it sends the stored bytes again. After a
-reboot, or if the state was restored or copied, the two do not match, and the site asks for a new attempt.
+A frame is a signed message between sites. A hello is the frame with which a site joins an attempt: a sequence
+of rounds with fixed members. Volatile memory holds the keys of the current attempt.
+
+If volatile memory matches the disk, a restarted site continues where it was: it sends the stored bytes again.
+After a reboot, or if the state was restored or copied, the two do not match, and the site asks for a new
+attempt.
 
 A site is in one of five phases: "new" (it has not started), "look" (its keys are lost, and it asks for the
 frames of others), "meet" (it agrees with others on an attempt), "run" (it takes part in rounds), "over" (it
@@ -134,7 +137,7 @@ class SiteProtocol(Ending):
         elif self._continues():
             self._go_on()
         else:
-            self.note("the keys of this attempt are gone: asking for a new attempt", warning=True)
+            self.note("the keys of this attempt are gone: this site asks for a new attempt", warning=True)
             self.phase, self.lost = "look", True
             self.ask([])
         done = self.stored("done")
@@ -240,7 +243,7 @@ class SiteProtocol(Ending):
         self.store({"lost": b"1", "past": self._pack_pasts()}, lambda: None, releases)
 
     def _answer(self, question: bytes, by: int) -> None:
-        """Send a neighbour the frames that it asks for; if its attempt is older, also this site's hello."""
+        """Send a neighbour the frames that it asks for, and a hello if the neighbour's attempt is older."""
         slots = read_question(question)
         if not slots:
             return
@@ -296,7 +299,7 @@ class SiteProtocol(Ending):
             if self.setup.all_needed:
                 self.stop(Reason.LEFT_ALONE, f"no message from {', '.join(names[:5])}; all sites are needed.")
                 return
-            self.note(f"{', '.join(names[:5])} silent: the others continue in a new attempt", warning=True)
+            self.note(f"no message from {', '.join(names[:5])}: the sites start a new attempt", warning=True)
             self.meet()
 
     def waits_for(self) -> frozenset[int]:

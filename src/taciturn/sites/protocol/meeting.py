@@ -1,10 +1,10 @@
 """The meeting: the sites agree on the members of an attempt, by hellos, a proposal and signatures.
 
-A hello is the statement of a site about itself before an attempt. A proposal names the members' hellos.
-An attempt is a sequence of rounds with fixed members. It is live once every member has signed its id. A site
-signs one id for each attempt number, and the numbers only increase. The id is a hash of the members' hellos,
-the first round and the remaining budget, so a site knows all of these before it signs. Before it signs, it
-also deletes the keys of earlier attempts.
+A frame is a signed message between sites. A hello is the frame in which a site states facts about itself
+before an attempt. A proposal names the members' hellos. An attempt is a sequence of rounds with fixed
+members. It is live once every member has signed its id. A site signs one id for each attempt number, and the
+numbers only increase. The id is a hash of the members' hellos, the first round and the remaining budget, so a
+site knows all of these before it signs. Before it signs, it also deletes the keys of earlier attempts.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class Meeting(CatchingUp):
         hellos = [read_hello(frame.payload) for frame in agreed.hellos.values()]
         releases = self.raised([h.past for h in hellos], [h.past for h in hellos if not h.lost])
         data = self.seal(Kind.SIGN, self.number, scope=scope)
-        if not self.lost and (unsigned := self.unsigned(agreed.past)):  # others may have its lost hellos
+        if not self.lost and (unsigned := self.unsigned(agreed.past)):  # others may have these hellos
             self.ask([Slot(Kind.HELLO, number, 0, self.setup.own) for number in sorted(unsigned)])
         self.store(
             {**records, "past": self._pack_pasts(), "sign": data}, lambda: self._say_signed(data), releases

@@ -86,10 +86,10 @@ def read_hello(payload: bytes) -> Hello:
         nonce, key, flags, without, a, t, digest, count, size = _HELLO.unpack_from(payload)
         past, place = read_pasts(payload, _HELLO.size, min(count, MOST_PAST))
     except struct.error as error:
-        raise FrameRefused("hello", "invalid hello: it is too short") from error
+        raise FrameRefused("hello", "its 'hello' message is too short") from error
     vector = payload[place:]
     if count > MOST_PAST or len(vector) != size or flags > FINISH + LOST:
-        raise FrameRefused("hello", "invalid hello: its lengths or flags are wrong")
+        raise FrameRefused("hello", "its 'hello' message has wrong lengths or flags")
     finish, lost = bool(flags & FINISH), bool(flags & LOST)
     return Hello(nonce, key, finish, without, (a, t), digest, past, vector, lost)
 
@@ -104,7 +104,7 @@ def read_past(payload: bytes, place: int) -> tuple[Past, int]:
     place += _PAST.size
     members = struct.unpack_from(f"<{size}H", payload, place)
     if list(members) != sorted(set(members)) or not 0 < left <= 1 or charged < base:
-        raise FrameRefused("hello", "invalid hello: it states an impossible attempt")
+        raise FrameRefused("hello", "its 'hello' message states an impossible attempt")
     return Past(number, members, base, left, charged), place + 2 * size
 
 
@@ -133,11 +133,11 @@ def pack_proposal(hellos: Mapping[int, bytes]) -> bytes:
 def read_proposal(payload: bytes) -> dict[int, bytes]:
     """For each member that a proposal names, the digest of its hello."""
     if not payload or len(payload) % 34:
-        raise FrameRefused("proposal", "not a proposal: its length is wrong")
+        raise FrameRefused("proposal", "its proposal of members has a wrong length")
     pairs = list(struct.iter_unpack("<H32s", payload))
     numbers = [i for i, _ in pairs]
     if numbers != sorted(set(numbers)):
-        raise FrameRefused("proposal", "not a proposal: its members are not in order")
+        raise FrameRefused("proposal", "the members in its proposal are not in order")
     return dict(pairs)
 
 
@@ -184,15 +184,15 @@ def agree(
     read = {i: read_hello(hellos[i].payload) for i in members}
     past = merge_past([hello.past for hello in read.values()])
     if len(past) > MOST_PAST:
-        raise FrameRefused("past", f"the members state more than {MOST_PAST} earlier attempts")
+        raise FrameRefused("past", f"the sites state more than {MOST_PAST} earlier attempts")
     finish = all(hello.finish for hello in read.values())
     if finish and len({hello.without for hello in read.values()}) > 1:
-        raise FrameRefused("finish", "the members do not agree which sites are missing")
+        raise FrameRefused("finish", "the sites do not agree which sites are missing")
     if common:
         base = max(hello.completed for hello in read.values())
         digests = {hello.digest for hello in read.values() if hello.completed == base}
         if len(digests) > 1:
-            raise FrameRefused("state", "two members state different sums for the same round")
+            raise FrameRefused("state", "two sites state different sums for the same round")
         digest = digests.pop()
     else:
         reached = [entry.charged for entry in past] + [hello.completed[1] for hello in read.values()]
@@ -202,7 +202,7 @@ def agree(
 
 
 def merge_past(stated: Sequence[Sequence[Past]]) -> tuple[Past, ...]:
-    """Every attempt that a member states, each with the last charged round that any member states."""
+    """Every attempt that a member states; of several statements, the one with the latest charged round."""
     found: dict[int, Past] = {}
     for entry in (entry for entries in stated for entry in entries):
         known = found.get(entry.number)
@@ -213,5 +213,5 @@ def merge_past(stated: Sequence[Sequence[Past]]) -> tuple[Past, ...]:
             entry.base,
             entry.left,
         ):
-            raise FrameRefused("past", f"two members state different facts about attempt {entry.number}")
+            raise FrameRefused("past", f"two sites state different facts about attempt {entry.number}")
     return tuple(found[number] for number in sorted(found))

@@ -1,13 +1,14 @@
 """Keys, commitments and pads of one attempt, which is a sequence of rounds with fixed members.
 
-A pad is a random vector that two sites share: one adds it to its message, the other subtracts it. So pads
-hide the messages, and cancel in their sum. Rule R: a site commits to its share before it uses a pad.
+A pad is a random vector that only two sites know: one adds it to its message, the other subtracts it. So pads
+hide the messages, and cancel in their sum. Rule R: site i commits to y_i before it uses a pad.
 
-    y_i       what site i adds to the sum of round t, noise included (its share)
-    K_ij      the key of sites i and j: X25519 of fresh keys, then HKDF with the id of the attempt and both
-              numbers; in every round, the key is replaced by an HMAC of itself
+    y_i       what site i adds to the sum of round t, noise included
+    K_ij      the key of sites i and j: X25519 of fresh keys, then HKDF with the id of the attempt and the
+              numbers i and j; in every round, the key is replaced by an HMAC of itself
     C_i       H(salt, y_i): a commitment to y_i, which site i sends before any site sends its message
-    pad       ChaCha20 under HKDF(K_ij; attempt, t, C_i, C_j): it is bound to the shares of both sites
+    u_ij      the pad of sites i < j: ChaCha20 under HKDF(K_ij; attempt, t, C_i, C_j), so that it depends on
+              the commitments to y_i and y_j
 
 A site whose state is restored from a backup, a copy or a machine image with its memory draws another y. It
 then has another C and other pads, so that no pad ever covers two messages.
@@ -95,7 +96,7 @@ def commitment(salt: bytes, y: bytes) -> bytes:
 
 
 def pack_commit(value: bytes, digest: bytes, hashes: Mapping[int, bytes]) -> bytes:
-    """The payload of a commit: C, a digest of the state and the round's settings, H(K_ij) per partner."""
+    """The payload of a commit: C, a digest of the state and of the round's settings, and every H(K_ij)."""
     return value + digest + b"".join(_ENTRY.pack(j, hashes[j]) for j in sorted(hashes))
 
 
@@ -113,7 +114,7 @@ def pad_key(key: bytes, scope: bytes, t: int, first: bytes, second: bytes) -> by
 
 
 def mask(own: int, y: bytes, keys: RoundKeys, scope: bytes, commits: Mapping[int, bytes]) -> bytes:
-    """m = y + sum_{j > i} u_ij - sum_{j < i} u_ji mod 2^64."""
+    """The masked message m = y + sum_{j > i} u_ij - sum_{j < i} u_ji mod 2^64 of site i = `own`."""
     total = np.frombuffer(y, dtype="<u8").copy()
     for j, key in keys.keys.items():
         first, second = commits[min(own, j)], commits[max(own, j)]

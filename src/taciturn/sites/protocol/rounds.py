@@ -1,6 +1,7 @@
 """A round: each site sends a commit and then a message, and computes the total of all messages.
 
-y is what the site adds to the total, noise included. C = H(salt, y) is a commitment to y, with a random salt.
+A frame is a signed message between sites, and an attempt is a sequence of rounds with fixed members. y is
+what the site adds to the total, noise included. C = H(salt, y) is a commitment to y, with a random salt.
 Two sites are partners if they share a pad: a random vector that hides the y of both, and cancels in the
 total. K_ij is the key of the partners i and j.
 
@@ -174,7 +175,7 @@ class RoundSteps(Meeting):
             frame, _ = self.board[Slot(Kind.COMMIT, self.number, t, i), self.scope]
             read = read_commit(frame.payload)
             if read is None:
-                self._disagree(f"{self.setup.names[i]} sent a commit in another format.", i)
+                self._disagree(f"{self.setup.names[i]} sent a commitment in another format.", i)
                 return None
             found[i], digests[i], hashes[i] = read
         own = self.setup.own
@@ -185,7 +186,7 @@ class RoundSteps(Meeting):
                 return None
             if any(hashes[j].get(i) != shown for j, shown in hashes[i].items() if j in hashes):
                 self._disagree(
-                    f"the keys of {self.setup.names[i]} and another member differ in round {t}.", i
+                    f"in round {t}, {self.setup.names[i]} and another site state different keys.", i
                 )
                 return None
         return found
@@ -326,7 +327,7 @@ class RoundSteps(Meeting):
             if i not in self.edged:
                 self.edged.add(i)
                 name = self.setup.names[i]
-                self.note(f"{name} sends values at the edge of the range since round {t}", warning=True)
+                self.note(f"since round {t}, {name} has sent values at the edge of the range", warning=True)
         if own is not None and t > self.charged(a):  # it left before this site's state was restored
             self.owed += self._charge(t)
             self.pending["past"] = self._pack_pasts()

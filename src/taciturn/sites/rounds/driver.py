@@ -161,7 +161,8 @@ def _absent(site: Site, absent: frozenset[str]) -> frozenset[int]:
     left = [i for i, name in enumerate(names) if name not in absent]
     if not nx.is_connected(site.job.graph.to_networkx().subgraph(left)):
         raise ParameterError(
-            f"`--without` {', '.join(sorted(absent))}: links must connect all remaining sites."
+            f"`--without` must leave a network whose links connect all of its sites; without "
+            f"{', '.join(sorted(absent))}, they do not."
         )
     return frozenset(names.index(name) for name in absent)
 
@@ -228,7 +229,7 @@ class SiteDriver:
                 f"{self.revoked.site.source}: the certificate of this site cannot be used any more: {error}. "
                 "Give the site a new key and certificate, and run the same command."
             ) from error
-        log.warning("the list of revoked certificates has changed: connecting again, with new keys")
+        log.warning("the list of revoked certificates has changed: this site connects again, with new keys")
         self.links.renew(self.revoked.site)
 
     def _next(self) -> Event:
@@ -328,13 +329,14 @@ class SiteDriver:
         mine = owner == site.name
         t = max(decode(data, largest=len(data)).t for data in evidence)
         said = state_released(self.ready, self.store, owner, twice=t if mine else None)
-        log.error("%s signed two frames that contradict each other: %s", owner, written)
+        log.error("%s signed two messages (frames) that contradict each other: %s", owner, written)
         self._stay(evidence, owner)
         whose = "this site itself, or a copy of it," if mine else owner
-        when = f"round {t}" if t else "the end"
+        when = f"round {t}" if t else "the end of the run"
         raise Contradiction(
-            f"{whose} signed two frames that contradict each other, of {when}; both are in {written}, and "
-            f"anyone can check them. {said}. The run has ended for all sites, and no model is written."
+            f"{whose} signed two messages (frames) for {when} that contradict each other. Both are in "
+            f"{written}; anyone who has this file can check them. {said}. The run has ended for all sites, "
+            "and no model is written."
         )
 
     def _stay(self, evidence: tuple[bytes, ...], owner: str) -> None:

@@ -100,13 +100,13 @@ def _rest(protocol: SiteProtocol, names: tuple[str, ...]) -> tuple[SumFacts, ...
     return tuple(facts for t in rounds if (facts := node.sum_facts(t)) is not None)
 
 
-OWN_FRAMES = {"hello", "sign", "commit", "message", "done", "left"}  # records that are frames of this site
+OWN_FRAMES = {"hello", "sign", "commit", "message", "done", "left"}  # records of messages of this site
 
 
 def recall(
     ready: PreparedSite, store: SiteStore, setup: SiteSetup, volatile: dict[str, bytes]
 ) -> SiteProtocol:
-    """Load the protocol from the store. If this site has a new certificate, sign its frames again."""
+    """Load the protocol from the store. If this site has a new certificate, sign its messages again."""
     records = store.records()
     with unreadable_as(store.path):
         for key in OWN_FRAMES & records.keys():
@@ -120,7 +120,7 @@ def recall(
 
 
 def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
-    """The entries of volatile memory with which a job without masks continues after a restart.
+    """The volatile memory with which a job continues after a restart if no masks hide its messages.
 
     Such a job keeps no secrets. So the entries state the attempt and the round, with random bytes in place of
     a private key.
@@ -139,8 +139,8 @@ def check_start(ready: PreparedSite, store: SiteStore, account: Account | None, 
     if proof is not None:
         said = state_released(ready, store, proof[1].owner)
         raise Contradiction(
-            f"{proof[1].owner} signed two frames that contradict each other; both are in {proof[0]}, and "
-            f"anyone can check them. {said}. The run has ended for all sites."
+            f"{proof[1].owner} signed two messages (frames) that contradict each other. Both are in "
+            f"{proof[0]}; anyone who has this file can check them. {said}. The run has ended for all sites."
         )
     if store.over is not None:
         raise Contradiction(f"this run has ended for this site: {store.over} Agree on a new job.")

@@ -75,7 +75,7 @@ def read_proof(path: Path, trust: Trust) -> Equivocation:
     """Read and check a proof: two frames that contradict each other, signed by the site that it names."""
     try:
         text = read_text(path, LARGEST, "a proof")
-        if text.count("[") + text.count("{") > BRACKETS:  # before parsing, which takes memory
+        if text.count("[") + text.count("{") > BRACKETS:  # refuse deep nesting before parsing
             raise ValueError("brackets")  # becomes a `SiteError` below
         facts = json.loads(text)
         name, (one, other) = str(facts["site"]), [bytes.fromhex(text) for text in facts["frames"]]
@@ -83,13 +83,13 @@ def read_proof(path: Path, trust: Trust) -> Equivocation:
         for frame in (first, second):
             trust.check(frame, name, ever=True)
     except FrameRefused as error:
-        raise SiteError(f"{path}: proves nothing: {error}.") from error
+        raise SiteError(f"{path} proves nothing: {error}.") from error
     except SiteError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SiteError(f"{path}: is not a proof.") from error
+        raise SiteError(f"{path} is not a proof.") from error
     if not contradict(first, second):
-        raise SiteError(f"{path}: proves nothing: the two frames do not contradict each other.")
+        raise SiteError(f"{path} proves nothing: its two messages (frames) do not contradict each other.")
     return Equivocation(name, (first, second))
 
 
@@ -104,7 +104,8 @@ def cost_of(ready: PreparedSite, released: Sequence[int]) -> float:
     if not released:
         return 0.0
     run, charges = ready.prepared.released(ready.run, released)
-    unplanned = replace(ready.facts, eta=(), scale=(), output_scale=())  # the plan has each round only once
+    # `released` may contain a round twice, but planned schedules have each round once: leave them out
+    unplanned = replace(ready.facts, eta=(), scale=(), output_scale=())
     ledger = MemoryLedger(run, [unplanned])
     for charge in charges:
         ledger.charge(charge)

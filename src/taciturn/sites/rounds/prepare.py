@@ -44,7 +44,7 @@ class PreparedSite:
         return self.prepared.forecast(self.run, self.budget.delta)
 
     def planned(self) -> Certificate:
-        """The cost that is charged to the account, if as many other sites collude as the owner assumes."""
+        """The cost that is charged to the account, under the owner's assumption about colluding sites."""
         return self.prepared.forecast(judged(self.run, self.site.file.budget.colluding), self.budget.delta)
 
     def method(self) -> Any:
@@ -55,8 +55,9 @@ class PreparedSite:
     def setup(self, refusals: Refusals, *, mark: int, paid: bool = False) -> SiteSetup:
         """The setup of this site's protocol; without a `quorum` in the job, no site may drop out.
 
-        mark : the newest round that this site may have sent, according to its state and the high-water mark.
-        paid : whether the mark or the account shows that the state is not the newest.
+        mark : the newest round that this site may have sent, according to its state and the high-water mark
+            (the newest round that is recorded outside of the state folder).
+        paid : whether the high-water mark or the account shows that the state is not the newest.
         """
         site, job, method = self.site, self.site.job, self.method()
 

@@ -34,7 +34,7 @@ from .store import CERTIFICATE, MODEL, RESULT, STATEMENT, SiteStore
 
 FORMAT, STOPPED = "taciturn-statement/1", "taciturn-stopped/1"
 LARGEST, MOST_CERTIFICATE, MOST_MODEL = 2**20, 2**28, 2**28  # bytes of a statement and its files
-AHEAD = datetime.timedelta(days=1)  # the largest difference between two clocks
+AHEAD = datetime.timedelta(days=1)  # the largest difference between two clocks that is tolerated
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
 _MASKED = ("colluding", "epsilon_against")
 _ONLY_IN = {
@@ -95,8 +95,8 @@ def model_facts(
     """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
 
     If the job has an intercept, the last entry of x is a constant, whose weight is the last entry of `coef`.
-    In a masked job, `intercept` states the constant's contribution instead. With more than two classes, each
-    class has a row of `coef`.
+    In a job of method "masked", `intercept` states the constant's contribution instead. With more than two
+    classes, each class has a row of `coef`.
     """
     coef = coef.reshape(-1, job.dimension)
     apart, names = np.zeros(len(coef)), list(job.feature_names)
@@ -147,7 +147,8 @@ def statement(ready: PreparedSite, certificate: Certificate, texts: dict[str, st
 def _costs(certificate: Certificate) -> dict[str, Any]:
     """For a statement: the costs that a certificate states, and the hash of the ledger behind them.
 
-    For a masked run, also the assumed number of colluding sites, and epsilon if 0, 1, ... sites collude.
+    For a run of method "masked", also the assumed number of colluding sites, and a list with the epsilon
+    against 0, 1, ... colluding sites.
     """
     run, head = certificate.run, certificate.head
     facts: dict[str, Any] = {
@@ -248,7 +249,7 @@ def _check_facts(facts: dict[str, Any]) -> None:
 
 
 def _check_end(facts: dict[str, Any]) -> None:
-    """Check the entries of a whole run: its rounds, its pure epsilon, and how it ended (if unplanned)."""
+    """Check the entries of a whole run: its rounds, its pure epsilon, and its end, if it ended early."""
     left_out = facts.get("left_out", 0)
     if not _is_whole(facts["rounds"]) or not _is_whole(left_out):
         raise TypeError("rounds")
@@ -259,7 +260,8 @@ def _check_end(facts: dict[str, Any]) -> None:
     ended, last = facts["ended"], facts["ended"]["round"]
     if not _is_whole(last, 1) or left_out > last:
         raise ValueError("ended")
-    total = facts["rounds"] + left_out  # if no round was repeated: at most the last complete round + 1
+    total = facts["rounds"] + left_out
+    # Without repeated rounds, it is at least the last complete round; with `left_out`, at most one more.
     if "attempts" not in facts and (total < last or (left_out and total > last + 1)):
         raise ValueError("ended")
     if not isinstance(ended["reason"], str) or not (left_out or facts["site"] in ended["sites"]):
@@ -276,7 +278,7 @@ def _is_whole(value: object, least: int = 0) -> bool:
 
 
 def _check_agreement(path: Path, facts: dict[str, Any]) -> None:
-    """Check that a statement agrees with its certificate and its model."""
+    """Check that a statement agrees with the certificate, model and answers in its folder."""
     near = files_beside(path, facts)
     if path.parent / CERTIFICATE in near:
         _check_certificate(path, facts)
@@ -308,13 +310,13 @@ def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
         run, simulated, delta = model["run"], model["simulated"], model["settings"]["delta"]
         rounds, sites, hashed = run["rounds"], run["sites"], run["sha256"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise SiteError(f"{beside}: is not the result of a network's run.") from error
+        raise SiteError(f"{beside} is not the result of a network's run.") from error
     if hashed != facts["job"]["sha256"] or run.get("job") != facts["job"]["name"]:
         raise SiteError(f"{path}: {beside.name} in the same folder is the result of another job.")
     left_out = facts.get("left_out", 0)
     total = facts["rounds"] + left_out
     again = "attempts" in facts and _is_whole(rounds, 1) and left_out <= rounds <= total
-    completed = rounds if again else total  # an attempt may repeat rounds, and they count again
+    completed = rounds if again else total  # repeated rounds, after a drop-out, count again
     stated = {
         "rounds": (completed if ended is None else ended["round"], rounds),
         "sites": (sites if ended is None else ended["sites"], sites),

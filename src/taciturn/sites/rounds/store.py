@@ -2,7 +2,7 @@
 
 The charges form a hash chain: each contains the hash of the one before. The records and the charges of a step
 are written in one transaction, which is on disk before anything is sent. Keys, salts, noise and rows of data
-are never stored in this file.
+are never stored in this file. Rounds belong to attempts: sequences of rounds with fixed members.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from ..state.high_water import file_identity
 
 FORMAT = 3  # the format of this file
 MODEL, RESULT, CERTIFICATE, STATEMENT = "model.json", "result.json", "certificate.json", "statement.json"
-REST = "rest"  # key of the record with the planned rounds that will not be released
-OVER = "over"  # key of the record that states why the run must not continue
-FLOOR = "floor"  # key of the record with the newest attempt and round that may have been sent uncharged
-OWN = (REST, FLOOR, OVER)  # keys of the records that do not belong to the protocol
+REST = "rest"  # name of the record with the planned rounds that will not be released
+OVER = "over"  # name of the record that states why the run must not continue
+FLOOR = "floor"  # name of the record with the newest attempt and round that may have been sent uncharged
+OWN = (REST, FLOOR, OVER)  # names of the records that do not belong to the protocol
 _ODD = (FrameRefused, struct.error)  # errors of unpacking a damaged record
 
 
@@ -106,7 +106,7 @@ class SiteStore:
             whose = first["job"], first["name"]
         if whose != (job.hex(), name):
             other = "another site" if whose[0] == job.hex() else "another job"
-            raise WrongFiles(f"{self.path}: belongs to {other}; a new run needs a new `state` folder.")
+            raise WrongFiles(f"{self.path} belongs to {other}; a new run needs a new `state` folder.")
         if first.get("facts") != json.loads(json.dumps(to_plain(self.facts))):
             raise WrongFiles(
                 f"{self.path}: the run was started with another `penalty`, `noise` or `output_noise`. The "
@@ -255,7 +255,7 @@ def unreadable_as(path: Path) -> Iterator[None]:
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError, *_ODD) as error:
         raise WrongFiles(
-            f"{path}: is damaged: one of its rows cannot be read. The site releases nothing until you "
+            f"{path} is damaged: one of its rows cannot be read. The site releases nothing until you "
             "restore the newest intact copy of the folder."
         ) from error
 

@@ -1,6 +1,7 @@
 """Which sites a site waits for, and since when: for the log, the neighbours, and `taciturn site status`.
 
-These reports are for people to read. The protocol does not depend on them.
+These reports are for people to read. The protocol does not depend on them. An attempt is a sequence of rounds
+with fixed members.
 """
 
 from __future__ import annotations
@@ -20,16 +21,14 @@ from ..wire.probe import probe
 from ..wire.whereabouts import Whereabouts, clock, write_seen
 
 WRITE = 1.0  # seconds between two writes of the file that `taciturn site status` reads
-SAY = 10.0  # seconds of silence before the first line in the log; more lines follow after 10 s, 100 s, ...
+# Seconds until the first line in the log (at most half of `patience`); later pauses are 10 s, 100 s, ...
+SAY = 10.0
 log = logging.getLogger("taciturn.site")
 
 
 @dataclass
 class WaitingRoom:
-    """The sites that this site waits for (`names`), and since when.
-
-    place : the phase, attempt and round of this site.
-    """
+    """The sites that this site waits for, and since when; `place` is this site's phase, attempt and round."""
 
     site: Site
     protocol: SiteProtocol
@@ -45,7 +44,7 @@ class WaitingRoom:
     gap: float = SAY
 
     def note_heard(self) -> None:
-        """Record, for each neighbour, the last round of which this site has received a frame."""
+        """Record, for each neighbour, the last round of which this site has received a message."""
         for slot, _ in self.protocol.board:
             name = self.site.job.names[slot.sender]
             if slot.kind in (Kind.COMMIT, Kind.MESSAGE) and name in self.site.neighbours:

@@ -1,1 +1,1 @@
-"""The owner's part of a site: the account, approvals, the high-water mark, keys in memory."""
+"""The owner's part of a site: account, approvals, keys in memory, newest round that may have been sent."""

@@ -5,9 +5,10 @@ that it costs nothing: a site that only connected has released nothing. Each run
 the site is restarted or restored. Estimators and training jobs may use the same file: it is a
 `taciturn.Budget`.
 
-If site.toml has no `budget.ledger`, the account is in the user's data folder, under a hash of the place of
-the rows. If this folder has an account of another table with the same columns, no new account is created: the
-new table may be a copy of the other, and a copy must not get its own budget.
+If site.toml has no `budget.ledger`, the account is in the user's data folder, in a subfolder that is named
+by a hash of where the rows are (file or database). If the data folder has an account of another table with
+the same columns, no new account is created: the new table may be a copy of the other, and a copy must not get
+its own budget.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def check_copies(site: Site, place: Path) -> None:
     for other in sorted(place.parent.parent.glob(f"*/{FACTS}")):
         if other.parent != place.parent and columns and _facts(other).get("columns") == columns:
             raise WrongFiles(
-                f"`budget.ledger`: must be given: a table with the same columns has an account at "
+                f"`budget.ledger` must be given: a table with the same columns has an account at "
                 f'{other.parent / ACCOUNT}. If the rows are about the same people, write ledger = "'
                 f'{other.parent / ACCOUNT}" in `budget`; if not, write the path of a new file as `ledger`.'
             )
@@ -221,7 +222,7 @@ class Account:
                 if any(other.run == run for other in account.runs):
                     return account
         raise WrongFiles(
-            f"{self.place}: does not contain this run, which was charged to it. The file was deleted, "
+            f"{self.place} does not contain this run, which was charged to it. The file was deleted, "
             "emptied, restored from a backup or replaced. Nothing more is released; restore the correct file."
         )
 
@@ -237,7 +238,7 @@ class Account:
 
 
 def judged(run: RunFacts, colluding: int | None) -> RunFacts:
-    """The facts of a run if `colluding` other sites collude, as the owner assumes; None means all others.
+    """The facts of a run under the owner's assumption that `colluding` other sites collude (None: all).
 
     If the job assumes more colluders than the owner, the job's number is used.
     """

@@ -1,7 +1,7 @@
 """Approval: a site runs no job, except a rehearsal, without approval by its owner or by rules in site.toml.
 
-The table's audit log has every answer to a job (approved or refused). Each row contains the hash of the
-previous row.
+The table's audit log has every answer to a job (approved or refused). Each entry of the log contains the hash
+of the previous entry.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class JobQuestion:
 
     programs : the SHA-256 of every installed program that the job runs.
     by_site : whether the result has separate figures for each site, including this site.
-    epsilon : the cost under the owner's assumption about colluders, which `against` states as text.
+    epsilon, against : the cost under the owner's assumption about colluders, and that assumption as text.
     """
 
     job: str
@@ -106,7 +106,10 @@ def _columns(site: Site) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class AuditLog:
-    """The audit log of a table, a file beside its account. A changed row breaks its chain of hashes."""
+    """The audit log of a table, a file beside the account of the table (the file of all its privacy costs).
+
+    If an entry is changed, the hashes no longer fit.
+    """
 
     path: Path
 
@@ -135,7 +138,7 @@ class AuditLog:
     def _read(self, db: sqlite3.Connection) -> tuple[list[dict[str, Any]], chain.Head]:
         bodies, head = chain.verify_rows(db) if chain.exists(db) else ([], chain.EMPTY)
         if not bodies or bodies[0].get("format") != FORMAT:
-            raise LedgerError("is not an audit log: it was emptied, or is another file.")
+            raise LedgerError("this file is not an audit log: it was emptied, or is another file.")
         return bodies[1:], head
 
 
@@ -215,7 +218,8 @@ def _misses(rules: ApprovalRules | None, asked: JobQuestion) -> Iterator[str]:
 
 
 def _number(site: Site, asked: JobQuestion) -> str:
-    """What an approval holds for: a hash of the question, its cost, the rows, the penalty and the noise."""
+    """What an approval holds for: a hash of the question, its cost, the penalty, the noise, and the path of
+    the rows' file (or the address of their database)."""
     facts = {**_plain(asked), "schedules": site.schedules.hex(), "rows": site.rows.fingerprint}
     return digest(facts)[:32]
 

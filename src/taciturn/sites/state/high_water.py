@@ -2,9 +2,9 @@
 
 Rounds belong to attempts: sequences of rounds with fixed members. The mark is raised after a message is
 stored and before it is sent. A state that was restored from a backup lacks later messages, so it is below the
-mark. In a job without masks, a site with a restored or moved state continues only if the owner confirms that
-no newer state exists; the reports of neighbours cannot prove this. After that, all figures of the run are
-lower bounds ('at least').
+mark. If no random masks hide the job's messages, a site with a restored or moved state continues only if the
+owner confirms that no newer state exists; the reports of neighbours cannot prove this. After that, all
+figures of the run are lower bounds ('at least').
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class HighWaterMark:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise SiteError(f"{self._path(run)}: cannot be read ({error.strerror}).") from error
+            raise SiteError(f"{self._path(run)} cannot be read ({error.strerror}).") from error
         return self._parse(run, data) if data else None  # created, but stopped before the first write
 
     def check(self, run: str, attempt: int, round: int, place: str) -> None:
@@ -126,14 +126,18 @@ class HighWaterMark:
                 os.close(descriptor)
         except OSError as error:
             why = error.strerror
-            raise SiteError(f"{self.folder}: the high-water mark cannot be used ({why}).") from error
+            raise SiteError(
+                f"{self.folder}: the file that states the newest round that was sent (the high-water mark) "
+                f"cannot be used ({why})."
+            ) from error
 
     def _parse(self, run: str, data: bytes) -> Mark:
         found = [_read_slot(data[start : start + SLOT]) for start in (0, SLOT)]
         marks = [mark for mark in found if mark is not None]
         if not marks:
             raise WrongFiles(
-                f"{self._path(run)}: is damaged: the high-water mark of this run cannot be read."
+                f"{self._path(run)} is damaged: the newest round that this run has sent (its high-water "
+                "mark) cannot be read."
             )
         return max(marks, key=lambda mark: mark.writes)
 

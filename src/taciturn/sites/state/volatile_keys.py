@@ -26,7 +26,8 @@ from ..files.site import KEYRING
 from .high_water import file_identity
 from .kernel_keyring import KernelKeyring
 
-NAMES = ("secret", "keys", "y")  # names of the entries; each entry begins with the number of its attempt
+# The names of the entries. Each entry begins with the number of its attempt, which is a sequence of rounds.
+NAMES = ("secret", "keys", "y")
 _MAGIC = b"taciturn keys 2\n"
 _IN_MEMORY = (0x01021994, 0x858458F6)  # `f_type` of a tmpfs and of a ramfs in struct statfs
 _LONG_FIRST = ("x86_64", "aarch64", "riscv64")  # machines on which `f_type` is the first long of the struct
@@ -215,14 +216,14 @@ class MemoryFolder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise WrongFiles(f"{self.folder}: cannot be created ({error.strerror}).") from error
+            raise WrongFiles(f"{self.folder} cannot be created ({error.strerror}).") from error
         self._check()
 
     def _check(self) -> None:
         """Check that the folder belongs to this user alone: any user can create folders in shared memory."""
         found = os.lstat(self.folder)
         if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not stat.S_ISDIR(found.st_mode):
-            raise WrongFiles(f"{self.folder}: must belong to this user alone; remove it first.")
+            raise WrongFiles(f"{self.folder} must belong to this user alone; remove it first.")
 
 
 def _create(place: str, secret: bytes) -> None:

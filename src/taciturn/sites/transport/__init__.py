@@ -1,1 +1,1 @@
-"""How the frames of the protocol travel between sites: over Zenoh."""
+"""How the frames (signed messages) of the protocol travel between sites: over Zenoh."""

@@ -4,10 +4,10 @@
     taciturn/NAME/to/OTHER      what the site NAME sends only to its neighbour OTHER
 
 The access rules of `wire/config.py` let each neighbour send under its own name only. A frame is a signed
-message of the protocol; a question asks for frames. Both are sent in an envelope, which is encrypted with the
-sender's key. Only the requests for these keys, and the answers, have no envelope. Zenoh silently loses a
-message that is sent before a link is up. So `ZenohLinks` notifies the site when a neighbour's key arrives,
-and the site then asks for the frames that it lacks.
+message of the protocol; a question asks for frames. Both are sent in an envelope, which is encrypted with a
+key of the sender, the sending key. Only the requests for sending keys, and the answers, have no envelope.
+Zenoh silently loses a message that is sent before a link is up. So `ZenohLinks` notifies the site when a
+neighbour's sending key arrives, and the site then asks for the frames that it lacks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ except ImportError as error:
 
 log = logging.getLogger("taciturn.site")
 _BLOCK, _DROP = zenoh.CongestionControl.BLOCK, zenoh.CongestionControl.DROP
-_REQUESTS = 0.2  # the least time in seconds between two requests for the key of one neighbour
+_REQUESTS = 0.2  # the least time in seconds between two requests for the sending key of one neighbour
 REOPENED = 20  # attempts to reopen a port that this site closed a moment ago
 SAY = 10.0  # seconds without the relay after which a warning is logged
 
@@ -50,12 +50,12 @@ SAY = 10.0  # seconds without the relay after which a warning is logged
 class ZenohLinks:
     """The links of one site. Use it in a `with` block.
 
-    identity, trust : the key that this site signs with, and the keys that it accepts.
+    identity, trust : the key with which this site signs, and the signing keys of others that it accepts.
     tell : a function that is called with every event, on any thread.
     largest : bytes of the largest frame.
     told : a function that is called with a neighbour's report about waiting sites, on a thread of Zenoh.
-    met : the neighbours with the same job whose keys have arrived.
-    answered : the neighbours that have requested this site's key and got an answer.
+    met : the neighbours with the same job whose sending keys have arrived.
+    answered : the neighbours that have requested this site's sending key and got an answer.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class ZenohLinks:
         return set(self._ends().values())
 
     def look(self) -> None:
-        """Request missing keys. If many clients have left and a neighbour is missing, rejoin the network."""
+        """Request missing sending keys. Rejoin if many clients have left and a neighbour is missing."""
         for name in self._site.neighbours:
             if self._numbers[name] not in self._envelopes.known:
                 self._request(self._numbers[name])
@@ -138,11 +138,11 @@ class ZenohLinks:
         self._crowd_left.clear()
         if set(self._site.neighbours) <= self.connected():
             return
-        log.warning("many clients have disconnected from this site's port: reopening it for neighbours")
+        log.warning("many clients have left this site's port: it is opened again for neighbours")
         self._rejoin()
 
     def renew(self, site: Site) -> None:
-        """Replace all links and keys, after a change of the revoked certificates in site.toml."""
+        """Replace all links and sending keys, after a change of the revoked certificates in site.toml."""
         self._site = site
         with self._lock:
             self._envelopes.renew()
@@ -174,7 +174,7 @@ class ZenohLinks:
             self._meter.count(sender, size)
             try:
                 if size > largest:
-                    raise FrameRefused("size", f"{size} bytes, above the cap of {largest}")
+                    raise FrameRefused("size", f"its message has {size} bytes; at most {largest} are allowed")
                 data = payload.to_bytes()
                 if data.startswith(MAGIC):
                     self._open(data, via)
@@ -236,7 +236,7 @@ class ZenohLinks:
             self._offer(self._envelopes.request)
             return
         sender = str(name or f"an unauthenticated client at {event.link.dst}")
-        self.refusals.refuse(sender, "stranger", "it is not a neighbour, so its frames are ignored")
+        self.refusals.refuse(sender, "stranger", "it is not a neighbour, so its messages are ignored")
 
     def _ends(self) -> dict[str, str]:
         """The name in the certificate at the far end of each open link."""

@@ -25,7 +25,7 @@ from ..watch.status import Status, completed_rounds, read_status
 
 LOOPBACK = "127.0.0.1"
 PORTS = range(20_000, 32_000)
-_OWNER = {"approve": {"kinds": list(KINDS), "by_site": True}}  # every job is approved: the rows are generated
+_OWNER = {"approve": {"kinds": list(KINDS), "by_site": True}}  # approve every job: the rows are made up
 
 
 def free_ports(count: int) -> list[int]:

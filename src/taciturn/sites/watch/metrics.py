@@ -25,7 +25,7 @@ from .serving import JSON, TEXT, Answer, Pages, parse_place, read_token, serving
 from .status import Status, pages, read_status
 
 DAY = datetime.timedelta(days=1)
-STRANGER = "a stranger"  # unknown senders share one label, so that they cannot create labels
+STRANGER = "a stranger"  # all unknown senders are counted under this name, so that they cannot add names
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,9 @@ def open_server(
             return _Server((host, int(found[2])), handler)
         return _open_socket(pages, folder / found[3], token)
     except OSError as error:
-        raise SiteError(f"`watch`: cannot listen at {place} ({error.strerror or error}).") from error
+        raise SiteError(
+            f"`watch`: this site cannot listen at {place} ({error.strerror or error})."
+        ) from error
 
 
 @contextmanager

@@ -61,7 +61,7 @@ class Status:
 
     @property
     def against(self) -> str:
-        """For a masked job, the assumption about colluding sites, as text; empty for other jobs."""
+        """For a job of method "masked", the assumption about colluding sites, as text; else empty."""
         return holds_while(self.colluding, self.epsilon_against[-1]) if self.epsilon_against else ""
 
     def to_json(self) -> str:
@@ -134,11 +134,11 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
     path = site.database
     check_place(path)
     if not path.exists():
-        raise SiteError(f"{path}: does not exist yet: the site has not been started.")
+        raise SiteError(f"{path} does not exist yet: the site has not been started.")
     with wrong_ledger_as(path), open_to_read(path) as db:
         if not chain.exists(db):
             raise WrongFiles(
-                f"{path}: has no ledger. If it is empty, the next start fills it; if not, move it away."
+                f"{path} has no ledger. If it is empty, the next start fills it; if not, move it away."
             )
         check_form(db, path, FORMAT)
         bodies, head = chain.verify_rows(db)
@@ -148,7 +148,7 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         ledger = charged_ledger(*facts, charged, head)
     if whose != (site.job.hash.hex(), site.name):
         other = "another site" if whose[0] == site.job.hash.hex() else "another job"
-        raise WrongFiles(f"{path}: belongs to {other}.")
+        raise WrongFiles(f"{path} belongs to {other}.")
     certificate = Certificate.from_ledger(ledger, delta=site.file.budget.delta)
     finished = (site.state / STATEMENT).exists()
     known = network or read_seen(site.state)

@@ -1,1 +1,1 @@
-"""The network side of a site: trust in frames, the configuration of Zenoh, and refusals."""
+"""The network side of a site: trust in frames (signed messages), the configuration of Zenoh, and refusals."""

@@ -32,7 +32,7 @@ def site_config(site: Site) -> dict[str, Any]:
         peers[relay.name] = list(site.neighbours), mine
     paths = (site.path(path) for path in (keys.private, keys.certificate, keys.authority))
     transport = _transport(site.job, *paths)
-    if site.job.keys:  # only keys that are listed and not revoked may connect
+    if site.job.keys:  # accept only listed keys that are not revoked
         tls = transport["link"]["tls"]
         del tls["root_ca_certificate"]
         tls["root_ca_certificate_base64"] = base64.b64encode(trusted_roots(site)).decode()

@@ -1,6 +1,7 @@
 """The meter: it asks the Linux kernel for the bytes that each link received, and for the open connections.
 
-Zenoh silently drops a message that is far larger than a frame. The byte counts still reveal its sender.
+Zenoh silently drops a message that is far larger than the largest allowed one. The byte counts still reveal
+its sender.
 
 If a client disconnects without a certificate, Zenoh accepts no other client for a tenth of a second. Without
 free file descriptors, Zenoh neither accepts nor closes a connection. So a site raises its limit of
@@ -33,7 +34,8 @@ _RECEIVED_AT = 128  # offset of tcpi_bytes_received in struct tcp_info, since Li
 _QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, b"\n"  # tcpi_unacked, its offset, state LISTEN
 EVERY = 0.25  # seconds between two checks of the links
 DOOR = 4  # connections are counted at every fourth check, because the kernel's table is slow to read
-CROWD, FEW = 20, 5  # the port is reopened after more than CROWD clients left, if at most FEW strangers stay
+# The port is reopened after more than CROWD clients have left, if it has at most FEW unexpected connections.
+CROWD, FEW = 20, 5
 MOST_DESCRIPTORS = 2**20
 _ESTABLISHED, _CLOSED = "01", "08"  # states in /proc/net/tcp: connected; closed by the far end
 SPARE, KEEPING = 2**26, 1024  # bytes that a link may receive besides its messages: in total, plus per second
@@ -79,7 +81,7 @@ class Meter:
         for end, name in self._ends().items():
             if came.get(end, 0) > spare + 4 * self._messages[name]:
                 self._refusals.refuse(
-                    name, "flood", f"it has sent {came[end]} bytes: far more than its frames have"
+                    name, "flood", f"it has sent {came[end]} bytes, far more than its messages have"
                 )
 
     def _run(self) -> None:
@@ -121,7 +123,7 @@ class Door:
 
     def crowd_left(self) -> bool:
         """Whether nearly all clients have disconnected, but too many of their sockets remain."""
-        if most_callers() <= CROWD:  # the kernel takes milliseconds to write its table
+        if most_callers() <= CROWD:  # a quick upper bound; an exact count needs the kernel's slow table
             return False
         there, gone = self.count()
         if there + gone > self._friends + CROWD and not self._said:
@@ -173,7 +175,7 @@ def most_callers() -> int:
 
 
 def _sockets() -> Iterator[socket.socket]:
-    """Every socket of this process. No descriptor is duplicated, because none may be free."""
+    """Every socket of this process. No descriptor is copied: the process may have no free descriptor."""
     for entry in os.listdir("/proc/self/fd"):
         with suppress(OSError):  # closed meanwhile
             if stat.S_ISSOCK(os.stat(int(entry)).st_mode):

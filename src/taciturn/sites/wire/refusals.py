@@ -1,4 +1,4 @@
-"""Refusals: rejected frames and connections, logged once per sender and kind."""
+"""Refusals: rejected frames (signed messages) and connections, logged once per sender and kind."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Refusals:
             first = self._counts[sender, kind] == 1
         if first:
             facts = {"event": "refused", "sender": sender, "kind": kind}
-            log.warning("refused, from %s: %s", sender, message, extra={"facts": facts})
+            log.warning("refused data from %s: %s", sender, message, extra={"facts": facts})
 
     def explain(self, sender: str, kind: str, words: str) -> None:
         """Log why frames of `sender` were refused, once the reason is known."""

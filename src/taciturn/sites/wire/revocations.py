@@ -78,7 +78,7 @@ class RevocationFiles:
         """
         if (found := self._look()) == self._seen:
             return None
-        self._seen = found  # lacks a list that site.toml names only now; the next call reads it
+        self._seen = found  # a list that is new in site.toml is not in `found`: the next call sees it
         try:
             self.site = _with_new_revocations(self.site)
             keys = self.site.file.keys
@@ -115,14 +115,14 @@ def _read_list(path: Path, authorities: Sequence[x509.Certificate]) -> x509.Cert
         load = x509.load_pem_x509_crl if text.lstrip().startswith(b"-----") else x509.load_der_x509_crl
         found = load(text)
     except ValueError as error:
-        raise SiteError(f"{path}: contains no revocation list in PEM or DER form.") from error
+        raise SiteError(f"{path} contains no revocation list in PEM or DER form.") from error
     signers = [one for one in authorities if one.subject == found.issuer and _signed(found, one)]
     if not signers:
-        raise SiteError(f"{path}: is not signed by this network's authority.")
+        raise SiteError(f"{path} is not signed by this network's authority.")
     now = datetime.datetime.now(datetime.UTC)
     if found.next_update_utc is not None and found.next_update_utc < now:
         raise SiteError(
-            f"{path}: expired on {found.next_update_utc:%Y-%m-%d}: get the authority's newest list."
+            f"{path} expired on {found.next_update_utc:%Y-%m-%d}: get the authority's newest list."
         )
     return found
 

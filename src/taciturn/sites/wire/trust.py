@@ -1,7 +1,8 @@
 """Trust: a frame is accepted if the authority certifies the key that signed it, or if the job lists this key.
 
-TLS protects the links; signatures protect the frames end to end. A relay can drop a frame, but not alter it.
-Certificates are revoked by serial number, by fingerprint, or by the authority's list.
+A frame is a signed message between sites. TLS protects the links; signatures protect the frames end to end. A
+relay can drop a frame, but not alter it. Certificates are revoked by serial number, by fingerprint, or by the
+authority's list.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def reader_trust(file: Path) -> Trust:
         if name is not None and isinstance(key, Ed25519PublicKey):
             if keys.setdefault(name, short_fingerprint(key)) != short_fingerprint(key):
                 raise SiteError(
-                    f"{file}: has two keys for {name!r}; keep only the certificate whose key the job lists."
+                    f"{file} has two keys for {name!r}; keep only the certificate whose key the job lists."
                 )
     return Trust(found, keys=keys)
 
@@ -198,7 +199,7 @@ def trusted_roots(site: Site) -> bytes:
         else:
             kept.append(pem(certificate))
     if not kept:
-        raise SiteError(f"{whole}: contains no certificate for a key that the job lists.")
+        raise SiteError(f"{whole} contains no certificate for a key that the job lists.")
     return b"".join(kept)
 
 
@@ -208,14 +209,14 @@ def load_identity(private: Path, certificate: Path, name: str, trust: Trust) -> 
     der = issued.public_bytes(serialization.Encoding.DER)
     if len(der) > LARGEST_CERTIFICATE:
         raise SiteError(
-            f"{certificate}: must be at most {LARGEST_CERTIFICATE} bytes in DER form; got {len(der)}."
+            f"{certificate} must be at most {LARGEST_CERTIFICATE} bytes in DER form; got {len(der)}."
         )
     try:
         public = trust.key_of(der, name)
     except FrameRefused as error:
         raise SiteError(f"{certificate}: {error}; no neighbour would accept this site.") from error
     if public.public_bytes_raw() != key.public_key().public_bytes_raw():
-        raise SiteError(f"{certificate}: does not belong to the key in {private}.")
+        raise SiteError(f"{certificate} does not belong to the key in {private}.")
     return Identity(name, key, der)
 
 

@@ -151,11 +151,11 @@ class RegressionState:
 
 @dataclass(frozen=True)
 class Regression(Program):
-    """The public half of a regression.
+    """The public half of a regression: from noisy totals, it decides what to sum next.
 
     dimension : the number of coefficients, including the constant or, for a hazard, one for each period.
     covariates : the number of coefficients without the constant or the periods.
-    top : the bound at which outcomes are clipped.   clip : b / sqrt K, where K is the effective dimension.
+    top : the bound at which outcomes are clipped.   clip : b / sqrt K, with the effective dimension K.
     persons : whether a unit is a person, with any number of rows.
     link : "logit" or "cloglog" for a hazard; "" for the usual link of the other families.
     """

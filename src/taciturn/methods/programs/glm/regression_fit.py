@@ -39,8 +39,7 @@ class RegressionFit:
     reason : why intervals would not be valid; "" if they are valid.
     shortfall : the factor by which n mu (units times budget) is too small. At most 1 if intervals are valid;
         otherwise 0 if a larger n mu would not help, and infinite if the factor is not known.
-    weakest : the direction in which f is least certain.
-    counted : the share of records that are complete, and its standard error.
+    weakest : direction in which f is least certain.   counted : share of complete records, standard error.
     """
 
     f: Array

@@ -1,10 +1,10 @@
 """The rule that decides which sites are small, and the class `Pack`, which stores the rows of small sites.
 
-Small sites are solved by compiled functions, the kernels: sites with dense rows by `kernel.py` (Newton with
-Cholesky), and sites with sparse rows by `sparse_kernel.py` (Newton with conjugate gradients). The rule is
-fixed, so that simulations and real sites use the same solver and get the same bits. The limits were chosen
-for one to ten repeats (independent runs). For larger sites, the general solver is faster, because each of its
-matrix products serves all repeats.
+The objective of a small site is minimised by a compiled function, a kernel: by `kernel.py` if the rows are
+dense (Newton's method with Cholesky factors), and by `sparse_kernel.py` if the rows are sparse (Newton's method
+with conjugate gradients). The rule is fixed, so that simulations and real sites use the same solver and get
+the same bits. Its limits were chosen for one to ten repeats (independent runs). For larger sites, the general
+solver is faster, because each of its matrix products serves all repeats.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ MOST_FEATURES = 2_048
 def small_form(objective: Objective) -> Form | None:
     """The kernel for the site with this objective, "dense" or "sparse"; None if the general solver is used.
 
-    The general solver is used if the site is large, if its rows have different weights, or if the loss is the
-    squared loss. It is also used if a user wrote the loss or the regulariser.
+    The general solver is used in each of these cases: the site is not small, its rows have different weights,
+    the loss is not one of those in `_code`, or the regulariser is not `L2`.
     """
     if len(objective.parts) != 1 or type(objective.regularizer) is not L2 or _code(objective.loss) is None:
         return None
     rows = objective.parts[0].rows
     if isinstance(rows.Z, LazyMatrix):
-        return None  # only large sites have lazy rows
+        return None  # rows that are computed when needed; only large sites have them
     if isinstance(rows.Z, np.ndarray):
         return "dense" if is_small_size(rows.samples, rows.dimension) else None
     return "sparse" if rows.Z.nnz <= MOST_STORED and rows.dimension <= MOST_FEATURES else None
@@ -72,8 +72,8 @@ def is_small_size(rows: int, dimension: int) -> bool:
 
 
 def loss_code(loss: Loss) -> LossCode:
-    """The numbers that describe the loss to the kernels. Raise an error if no kernel supports the loss."""
-    from .slopes import LossCode  # imported here, because it loads numba, which is slow
+    """The numbers that describe the loss to the kernels. Raises if no kernel supports the loss."""
+    from .slopes import LossCode  # imported here, because this loads numba, which is slow
 
     code, width = _code(loss), getattr(loss, "h", getattr(loss, "scale", 1.0))
     if code is None:
@@ -82,7 +82,7 @@ def loss_code(loss: Loss) -> LossCode:
 
 
 def _code(loss: Loss) -> int | None:
-    """0 for `Logistic`, 1 for `SmoothHinge`, 2 for `LogCosh`; None for other classes, even subclasses."""
+    """0 for `Logistic`, 1 for `SmoothHinge`, 2 for `LogCosh`; None for all other classes."""
     kinds = (Logistic, SmoothHinge, LogCosh)
     return kinds.index(type(loss)) if type(loss) in kinds else None
 
@@ -92,14 +92,15 @@ class Pack:
     """The rows of many sites, one site after the other. Site i has the rows first[i] to first[i + 1] - 1.
 
     arrays : the rows as one dense array, or in CSR form as three arrays (entries, columns, row pointers).
-    facts : one row per site with four numbers: the weight of the site's rows, max ||x||, max |offset|, and
+    offset : the offset of each row, a constant in the row's margin; empty if the loss has no offsets.
+    facts : an array (sites, 4). The columns are the weight of a row of the site, max ||x||, max |offset|, and
         the largest number of entries in a row.
     strong : (sites,), the strong convexity constant of each objective.
     """
 
     loss: Loss
     arrays: tuple[Any, ...]
-    offset: Array  # empty if the loss has no offsets
+    offset: Array
     first: NDArray[np.int64]
     facts: Array
     strong: Array
@@ -107,8 +108,9 @@ class Pack:
     def minimise(self, curvature: Array, linear: Array, start: Array, tol: float) -> tuple[Array, Array]:
         """(f, bound): the minimisers, (sites, repeats, d), and upper bounds on the gradients' norms at f.
 
-        If the bound of a repeat is at most (strong + curvature) tol, its f is within `tol` of the exact
-        minimiser. The kernel does not reach this in all cases.
+        A minimiser is that of the site's objective plus (curvature / 2) ||f||^2 - <linear, f>. If the bound
+        of a site and repeat is at most (strong + curvature) tol, this f is within `tol` of the exact
+        minimiser. The kernel may return a larger bound, so the caller has to check it.
         """
         strong = self.strong + curvature
         facts = np.column_stack([self.facts, strong, strong * tol])
@@ -119,7 +121,7 @@ class Pack:
         return f, bound
 
     def metrics(self, f: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of every site and repeat, as in `LocalObjective.metrics`."""
+        """(mean loss, quality) of every site and repeat: the quality is the accuracy or mean absolute error."""
         losses, qualities = np.empty((2, *f.shape[:2]))
         law, numbers = loss_code(self.loss), (np.ascontiguousarray(f), losses, qualities)
         classify = self.loss.kind == "classification"
@@ -138,7 +140,11 @@ class Pack:
         )
 
     def view(self, piece: slice, own: Rows) -> Any:
-        """The rows `piece` of the pack, without a copy, as the matrix Z of a site with the rows `own`."""
+        """The matrix Z of one site's rows, made of views of the pack's arrays; no entries are copied.
+
+        piece : the indices of the site's rows in the pack.
+        own : the rows that the site itself stores. A sparse Z takes its shape and row pointers from them.
+        """
         if len(self.arrays) == 1:
             return self.arrays[0][piece]
         entries, columns, pointers = self.arrays
@@ -161,7 +167,8 @@ class Pack:
 def pack(objectives: Sequence[Objective]) -> Pack:
     """Join the rows of small sites, all dense or all sparse, in a `Pack`.
 
-    If there are several objectives, each then stores views of the pack's arrays in place of its own arrays.
+    If there are several objectives, each of them afterwards stores views of the pack's arrays in place of its
+    own arrays, so that no row is in memory twice.
     """
     held = [objective.parts[0].rows for objective in objectives]
     parts = [objective.parts[0] for objective in objectives]
