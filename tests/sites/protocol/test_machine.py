@@ -186,7 +186,7 @@ def test_a_site_with_many_hellos_of_its_own_in_memory_does_not_count_itself_as_f
     for number, site in [*((k, 0) for k in range(1, 18)), *((k, 1) for k in range(1, 5))]:
         data = identity(site).seal(encode(JOB, Slot(Kind.HELLO, number, 0, site)))
         machine.keep(machine.read(data), data)
-    with pytest.raises(FrameRefused, match="s1 has sent more messages .frames. than a run needs"):
+    with pytest.raises(FrameRefused, match=r"s1 has sent more messages .frames. than a run needs"):
         machine._check_slot(Slot(Kind.HELLO, 5, 0, 1))
     machine._check_slot(Slot(Kind.HELLO, 18, 0, 0))
 

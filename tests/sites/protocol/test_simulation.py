@@ -27,16 +27,16 @@ from taciturn.sites.protocol.meeting import Meeting
 from taciturn.sites.protocol.membership import Past
 
 RUNS = [
-    (2, "masked", 900, 40),
-    (3, "masked", 1000, 40),
-    (4, "penalty", 1100, 40),
-    (5, "masked", 1200, 45),
-    (5, "masked", 1300, 45),
-    (5, "masked", 1400, 45),
-    (5, "penalty", 1500, 40),
-    (8, "masked", 1600, 20),
-    (20, "masked", 1700, 3),
-    (20, "penalty", 1800, 1),
+    (2, "masked", 900, 80),
+    (3, "masked", 1000, 80),
+    (4, "penalty", 1100, 80),
+    (5, "masked", 1200, 180),
+    (5, "masked", 1400, 180),
+    (5, "masked", 1600, 180),
+    (5, "penalty", 1800, 160),
+    (8, "masked", 2000, 60),
+    (20, "masked", 2100, 6),
+    (20, "penalty", 2200, 2),
 ]
 
 
