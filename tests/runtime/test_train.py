@@ -90,7 +90,9 @@ def test_user_sampler_is_refused_in_a_real_run(problem, ring):
             return np.zeros(d)
 
     method = tt.PenaltyPerturbation(0.5, 0.5, Quiet(3.0))
-    with pytest.raises(ParameterError, match="`noise` must be NormNoise or GaussianNoise, and not a subclass"):
+    with pytest.raises(
+        ParameterError, match="`noise` must be NormNoise or GaussianNoise, and not a subclass"
+    ):
         train(problem, ring, method, rounds=1)
 
 

@@ -150,7 +150,7 @@ class AttackResult:
     prior_label: float
 
     def table(self) -> list[dict[str, Any]]:
-        """One row for each observer and entry of `rounds`: means and quantiles over the attacks."""
+        """One row for each observer and entry of `rounds`: the mean results of the attacks."""
         rows: list[dict[str, Any]] = []
         for i, name in enumerate(self.observers):
             for j, t in enumerate(self.rounds):
@@ -237,9 +237,9 @@ def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
 
 
 class _Observation:
-    """A and B of every round, and the estimates that are computed from them.
+    """The arrays A and B of the attack, and the estimates that are computed from them.
 
-    A and B do not depend on eta, so the observer can compute them. `true_u` is only for the observer "known".
+    A and B do not depend on eta, so every observer can compute them. Only "known" uses `true_u`.
     """
 
     def __init__(
@@ -278,7 +278,7 @@ class _Observation:
 
     @property
     def spread(self) -> Array:
-        """The standard deviation (or 1/rate) of the noise of each round, (rounds, 1, 1); ones without noise."""
+        """The standard deviation (or 1/rate) of the noise of each round, (rounds, 1, 1); 1 without noise."""
         tables = self.tables
         if tables.noise is None or tables.scale is None:
             return np.ones((len(self.f), 1, 1))

@@ -86,8 +86,8 @@ def certify(
     regularization: Annotated[
         float | None,
         typer.Option(
-            help="The weight of the regulariser. By default it is 0; with --method masked, the command chooses "
-            "it by default."
+            help="The weight of the regulariser. By default it is 0; with --method masked, the command "
+            "chooses it by default."
         ),
     ] = None,
     sites: Annotated[

@@ -28,10 +28,10 @@ def demo(
 ) -> None:
     """Compare ways to train one model across five sites.
 
-    The rows are from a public data set. The command trains in several ways: on the rows of all sites together,
-    without noise; at each site alone, without noise; across the sites, with noise that protects a site even
-    if all other sites work with an attacker; and across the sites, with less noise, which protects a site if
-    at most one other site works with an attacker.
+    The rows are from a public data set. The command trains in several ways: on the rows of all sites
+    together, without noise; at each site alone, without noise; across the sites, with noise that protects a
+    site even if all other sites work with an attacker; and across the sites, with less noise, which protects
+    a site if at most one other site works with an attacker.
     """
     from ..core.progress import progress
     from ..paper.demo.comparison import compare, count_choices

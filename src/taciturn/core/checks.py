@@ -8,9 +8,9 @@ from typing import Any
 
 from .errors import ParameterError
 
-LEAST, MOST = 1e-100, 1e100
-_HALF = 0.5
-_MANY = 10**300  # larger whole numbers cannot be multiplied by a float
+LEAST, MOST = 1e-100, 1e100  # the range of `magnitude`
+_HALF = 0.5  # a delta of at least 0.5 is always large
+_MANY = 10**300  # much larger whole numbers cannot be multiplied by a float
 
 
 def real(name: str, value: Any) -> float:
@@ -59,7 +59,7 @@ def probability(name: str, value: Any) -> float:
 
 
 def is_large_delta(delta: float, units: int) -> bool:
-    """Whether a delta is so large that publishing some of the records unchanged would satisfy it."""
+    """Whether delta is so large that it hardly protects a record: at least 0.5, or above 1 / units."""
     return delta >= _HALF or delta * min(units, _MANY) > 1
 
 

@@ -1,7 +1,7 @@
 """The base class of the estimators: it scales rows, assigns them to sites, plans the run, and trains.
 
 A site is a party that holds rows and does not share them. The planner chooses the settings of the run, such
-as noise and rounds, from public numbers. The privacy cost is stated in a certificate.
+as noise and rounds, from public numbers. A certificate states the privacy cost of the run.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ _DELTA = 1e-5  # delta of the certificate if a guarantee with delta = 0 was requ
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Everything that the sites released, (rounds, sites, outputs, entries), and the public settings.
+    """All vectors that the sites released, (rounds, sites, outputs, entries), and the public settings.
 
-    An output is one linear model: a classifier with more than two classes has one for each class. The entries
-    of a released vector are the coefficients for rows that are scaled into the unit ball. If the model has an
-    intercept, the last entry belongs to it.
+    An output is one linear model: a classifier with more than two classes has one output for each class. The
+    entries of a released vector are coefficients for rows that are scaled into the unit ball. If the model
+    has an intercept, the last entry belongs to the intercept.
     """
 
     released: Array
@@ -79,7 +79,7 @@ _QUOTING = {
     "Expected 2D array": "`X` must have rows and columns. Reshape your data: X.reshape(-1, 1) makes one "
     "column, X.reshape(1, -1) makes one row.",
 }
-"""Parts of the scikit-learn messages that quote data, and the messages that replace them."""
+"""Keys: parts of the scikit-learn messages that quote data. Values: our messages in their place."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -118,9 +118,9 @@ class PrivateLinearModel(ChargedEstimator):
     def _fit_targets(self, X: Any, targets: Array, site: Any, **told: Any) -> None:
         """Fit one model for each output of `targets`, (outputs, rows), and set the public attributes.
 
-        `told` are the keyword arguments of `_fit_here`. Rows with `keep` = False count as rows of zeros.
-        `weights`, from 0 to 1, are the weights of the rows. `marks` are short warnings for the certificate.
-        If a `Budget` is open, the fit is charged to it.
+        `told` are keyword arguments of `_fit_here`: rows whose entry of `keep` is False count as rows of
+        zeros, `weights` are weights of the rows from 0 to 1, `marks` are short warnings for the certificate,
+        and `person` names the person of each row. The fit is charged to the open `Budget`, if there is one.
         """
         with join_budget(origin_of(self)):
             self._fit_here(X, targets, site, **told)
@@ -188,7 +188,7 @@ class PrivateLinearModel(ChargedEstimator):
     def _keep_results(
         self, ball: UnitBallScaling, plan: Plan, places: SiteAssignment, runs: list[Run]
     ) -> None:
-        """Set the public attributes. The model averages released vectors, so it costs no extra privacy."""
+        """Set the public attributes. The model is a mean of released vectors: it costs no extra privacy."""
         each = [run.history[:, 0] for run in runs if run.history is not None]  # (rounds, sites, entries)
         entries = self.n_features_in_ + ball.intercept
         released = np.concatenate([one.reshape(*one.shape[:2], -1, entries) for one in each], axis=2)
@@ -207,7 +207,8 @@ class PrivateLinearModel(ChargedEstimator):
     def _decide(self, X: Any) -> Array:
         """coef.x + intercept, (rows, outputs), where x is scaled down as in the fit if its norm is too large.
 
-        A score that is NaN because terms overflow is replaced by 0.
+        If the fit used whitened coordinates, the score is also scaled as in the fit (`whitened_factors`). A
+        score that is NaN because terms overflow is replaced by 0.
         """
         check_is_fitted(self)
         X = self._features(X)
@@ -226,7 +227,7 @@ class PrivateLinearModel(ChargedEstimator):
         return self._validated(X, reset=False)
 
     def _own_targets(self, y: Any) -> tuple[Array, NDArray[np.bool_], Array, float]:
-        """(targets as in a fit, mask of the rows with a target, weights of the rows, unit of the targets)."""
+        """(scaled targets, mask of the rows with a target, weights of the rows, the unit of the targets)."""
         raise TypeError("use one of the estimators, not their base class")
 
     def personalise(self, X_own: Any, y_own: Any) -> Self:
@@ -293,7 +294,7 @@ class PrivateLinearModel(ChargedEstimator):
         raise DataError(known[0])
 
     def _seed(self) -> int | None:
-        """The seed of this fit; None for secret noise. A generator gives every fit a new seed."""
+        """The seed of this fit; None for secret noise. A random generator gives every fit a new seed."""
         state = self.random_state
         if state is None:
             return None
@@ -325,10 +326,10 @@ class PrivateLinearModel(ChargedEstimator):
 
 
 def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
-    """Warn if many rows are clipped or empty. How many they are is private, so a real private fit does not
-    call this function."""
+    """Warn if many rows are clipped or empty. The number of such rows is private, so a real private fit does
+    not call this function."""
     norms = row_norms(X)
-    # a sparse row may be empty on purpose
+    # sparse rows of zeros are not counted, because they may be intended
     empty = np.zeros(len(norms), dtype=bool) if is_sparse(X) else norms == 0
     empty |= False if keep is None else ~keep
     if (share := float(np.mean(empty))) > 0.1:

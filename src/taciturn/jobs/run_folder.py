@@ -62,7 +62,8 @@ def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[Interru
     """The interrupted runs in this folder that spent privacy budget, with certificates at `delta`.
 
     Raises if the folder contains anything other than the files of interrupted runs: ledgers, their lock and
-    journal files, and partly written files. Also raises if there is such a run and `again` is False.
+    journal files, and partly written files. Also raises if one of the runs has spent privacy budget and
+    `again` is False.
     """
     if not folder.exists():
         return []

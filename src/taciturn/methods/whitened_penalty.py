@@ -53,7 +53,10 @@ ROUNDS = len(_SHARES)
 
 
 def strength(units: int, sites: int, mu: float) -> Strength:
-    """The signal compared with the noise in a run whose moments cost mu. Only a site's own noise counts."""
+    """The strength of the signal compared with the noise, in a run whose moments cost mu.
+
+    Only a site's own noise protects its records.
+    """
     return Strength(units, mu / math.sqrt(SHARE), float(sites))
 
 
@@ -70,7 +73,8 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
     )
     noise = tuple(entry.grid * entry.std * math.sqrt(network.total) for entry in sums)
     whole = strength(network.units, network.total, mu)
-    # + 1: `Whitened` only rotates after its last moments, but here the second of two releases whitens too
+    # `Whitened` whitens after each release of moments except the last. Here it has to whiten after the last
+    # release too, so the number of releases is given as one more than there are.
     program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)
     return SumTables(sums, pairs, None, program, network.units, largest)
 
@@ -78,7 +82,7 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
 def whitened_objective(objective: LocalObjective, at: Coordinates) -> LocalObjective:
     """The objective of the same site with its rows in these coordinates.
 
-    Each transformed row depends on one original row alone.
+    Given the coordinates, each new row depends on one original row alone.
     """
     from ..kernels.row_functions import dense_rows, sparse_rows
 
@@ -103,9 +107,9 @@ def whitened_objective(objective: LocalObjective, at: Coordinates) -> LocalObjec
 
 @dataclass(frozen=True, eq=False)
 class WhitenedNodeState:
-    """The state of sites after t rounds.
+    """The state of sites after t rounds. A repeat is one of several independent runs.
 
-    public : the state of the moments, which is public.
+    public : the public state of the rounds that release moments.
     first, heard : the public start vectors of these sites, and the sums of their neighbours' start vectors.
     rounds : after the moments, the state of the paper's rounds for each repeat.
     """
@@ -119,9 +123,9 @@ class WhitenedNodeState:
 
 @dataclass(frozen=True, eq=False)
 class WhitenedNode:
-    """Some sites of a run in whitened coordinates.
+    """A node of a run in whitened coordinates: the object that computes the messages of some of the sites.
 
-    sums : the node for the moments.
+    sums : the node that computes the messages of the rounds of moments.
     inner : for each repeat, the node for the paper's rounds, and the inverse of W / q.
     """
 
@@ -143,7 +147,10 @@ class WhitenedNode:
         return WhitenedNodeState(0, self.sums.start(), first, heard)
 
     def message(self, state: WhitenedNodeState) -> Any | None:
-        """What the sites add to the moments or, later, their vectors; None if a real run's solve failed."""
+        """The messages of the sites: masked parts of the moments or, in the paper's rounds, vectors.
+
+        None if, in a real run, a site could not solve its problem.
+        """
         if state.t < self.prepared.moments.rounds:
             return self.sums.message(state.public)
         found = [self._node(state, k).message(one) for k, one in enumerate(state.rounds)]
@@ -168,15 +175,19 @@ class WhitenedNode:
         return replace(state, t=t, rounds=tuple(each))
 
     def models(self, state: WhitenedNodeState) -> Array:
-        """The models W u / q, whose scores are exact if ||W'x|| <= q; zeros before the paper's rounds."""
+        """The models W u / q; zeros before the paper's rounds.
+
+        The score of a row x with ||W'x|| > q must still be multiplied by q / ||W'x||.
+        """
         if not state.rounds:
             return np.zeros((len(self.sites), self.sums.repeats, self.prepared.model_size))
         pairs = zip(state.rounds, self.coordinates(state), strict=True)
         return np.concatenate([one.f @ V.T for one, V in pairs], axis=1)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of models on each site's own rows, which are shortened as in the run.
+        """(mean loss, quality) of models on each site's own rows.
 
+        In the paper's rounds, each row x is first multiplied by min(1, q / ||W'x||), as in the run.
         The quality is the accuracy, or the mean absolute error of a regression.
         """
         if not self.inner:
@@ -215,7 +226,7 @@ class PreparedWhitened(PreparedADMM):
 
     @classmethod
     def of(cls, prepared: PreparedADMM, mu: float, whole: Network | None = None) -> PreparedWhitened:
-        """The run `prepared`, preceded by rounds that release moments. All moments together are mu-GDP.
+        """The run `prepared`, preceded by rounds that release moments. The moments together cost mu-GDP.
 
         whole : the network of all sites, if `prepared` describes only some of them. The moments are sums over
             the rows of all sites.
@@ -262,8 +273,8 @@ class PreparedWhitened(PreparedADMM):
     def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
         """The facts and charges of a site that sent the messages of these rounds.
 
-        Moments that were sent k times are charged once, with sqrt(k) times the sensitivity. A later round
-        that was sent k times is charged k times.
+        A message of moments that was sent k times is charged once, with sqrt(k) times the sensitivity. A
+        message of the paper's rounds that was sent k times is charged k times.
         """
         times, m = Counter(rounds), self.moments.rounds
         sums = list(run.sums)

@@ -2,8 +2,8 @@
 
 The run uses penalty perturbation: each site adds noise to the objective that it minimises in a round, and
 releases the solution. A certificate states the privacy cost of a run. The cost has two parts. The first part
-decreases with more noise. The second part, the cost of the Jacobian, decreases with a larger penalty eta. There
-is a second part because one record also changes the map from the noise to the released vector.
+decreases with more noise. The second part, the cost of the Jacobian, decreases with a larger penalty eta. It
+exists because one record also changes the map from the noise to the released vector.
 
 The size of the noise (its standard deviation, or 1/rate) in round t at site i is factor[i] * relative[i, t].
 `relative` is fixed beforehand. `calibrate` finds the factors by bisection, with the same functions that
@@ -43,7 +43,8 @@ from ..privacy.noise import NOISES
 
 _ROOM = 1e-6  # this share of the budget is kept free, because noise and eta are later rounded to six digits
 _CLOSE = 1 + 2e-4  # `_narrow` stops when (upper factor) / (lower factor) is at most this
-_COARSE = bounds.ORDERS[::8]  # the Renyi orders of the first bisection; `_near` chooses the orders of the second
+# The Renyi orders of the first bisection; `_near` chooses the orders of the second.
+_COARSE = bounds.ORDERS[::8]
 # The largest factor: `_gaussian_factors` gives up at _LARGEST, `_narrow` at _LARGEST * (largest first guess).
 _LARGEST = 1e30
 _PASSES = 12  # iterations of `_gaussian_factors`
@@ -189,7 +190,7 @@ def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: fl
 
 
 def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
-    """A first guess for the bisection: the factors of a Gaussian mechanism with free Jacobians."""
+    """A first guess for the bisection: factors for Gaussian noise, without the cost of the Jacobian."""
     run = draft.run
     k = bounds.sample_weight(run.C, draft.eta, draft.degree[:, None], draft.samples[:, None])
     D = bounds.displacement(k, run.loss.slope_bound, run.data_norm)
@@ -203,15 +204,14 @@ def quick_factors(
 ) -> Array:
     """A fast approximation of the factors that `calibrate` uses, for a search that compares many plans.
 
-    D : if one record is replaced, the largest change of the noise that is needed to release the same vector
-        as before, (..., rounds).
+    D : the largest change of the noise that is needed to release the same vector as before if one record is
+        replaced, (..., rounds).
     x : how much one record can change the Jacobian, (..., rounds).
 
     The result has the shape (...). An entry is inf if no factor is enough. For Gaussian noise, the factor is
     found by iteration, because the effect of x depends on the factor. For norm noise, with density
-    ~ exp(-rate ||e||), the result is the factor for pure differential privacy. If delta > 0, it is the smaller
-    of this factor and another one, with which the standard deviation of the norm noise is 2% above the one
-    that is enough for Gaussian noise.
+    ~ exp(-rate ||e||), the result is the factor for pure differential privacy or, if delta > 0 and this is
+    smaller, the factor that makes the standard deviation 2% larger than Gaussian noise would need.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if noise == "gaussian":

@@ -1,7 +1,7 @@
-"""PlanRequest and Plan: the input and the output of a planner, for every method.
+"""PlanRequest and Plan: the input and the output of a planner, which chooses the settings of a private run.
 
-The planner of penalty perturbation (the paper's method) compares shapes: a shape is a plan without the size
-of its noise. It compares them on the proxy: public rows in place of the private rows.
+The planner of penalty perturbation (the method of [ZKL18], "the paper") compares shapes: a shape is a plan
+without the size of its noise. It tries the shapes on public rows, the proxy, in place of the private rows.
 """
 
 from __future__ import annotations
@@ -45,15 +45,16 @@ class PlanRequest:
     each setting that is None, unless the method does not need it.
 
     constant : the public value of the last column if it is the same in every row (an intercept), else None.
-    known_mu : use only noise with a known mu (the measure of Gaussian differential privacy), because the run
-        is charged to a budget that adds up the squares of mu.
-    choose : has an effect only without `colluding`. True chooses the method with the better forecast; False
-        chooses the paper's method (penalty perturbation).
-    whiten : True if the run must first learn better (whitened) coordinates from moments of the rows; False if
-        it must not. None lets the planner decide by public numbers; the paper's method then uses whitened
-        coordinates only if `choose` is True, `noise` is not "norm" and `effort` is not "quick".
-    additive : the model must be a sum of functions of single columns. The paper's method on whitened rows
-        gives no such model, because it shortens long rows.
+    known_mu : True if the planner may use only noise with a known mu (the measure of Gaussian differential
+        privacy), because the run is charged to a budget that adds up the squares of mu.
+    choose : has an effect only if `colluding` is None. True chooses the method with the better forecast;
+        False chooses the paper's method (penalty perturbation).
+    whiten : True if the run must first learn better (whitened) coordinates from moments of the rows; False
+        if it must use the original coordinates. None lets the planner decide by public numbers; the paper's
+        method then uses whitened coordinates only if `choose` is True, `noise` is not "norm" and `effort` is
+        not "quick".
+    additive : True if the model must be a sum of functions of single columns. The paper's method on whitened
+        rows gives no such model, because it shortens long rows.
     """
 
     budget: EpsilonBudget
@@ -129,7 +130,7 @@ class PlanRequest:
             )
 
     def refuse(self, reasons: Mapping[str, str], where: str) -> None:
-        """Raise if a parameter in `reasons` was given; `reasons` says why it would have no effect."""
+        """Raise if a parameter in `reasons` was given. `reasons` says why each of them has no effect."""
         for name, reason in reasons.items():
             value = getattr(self, name)
             if value is not None and not (name == "baseline" and value is False):
@@ -141,7 +142,7 @@ class PlanRequest:
     def forecast(
         self, method: Method, rounds: int, loss: TrainingLoss, C: float, rho: float, tol: float | None
     ) -> Certificate:
-        """The certificate of a run of the method, computed from its settings before the run."""
+        """The certificate of a run of the method, computed before the run from the settings."""
         classes = loss.classes if isinstance(loss, Softmax) else 1
         prepared = method.prepare(self.network(loss, C, rho), rounds, RunOptions(tol=tol))
         simulated, outputs = self.real is False, self.outputs if classes == 1 else 1
@@ -169,9 +170,13 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class Trial:
-    """A shape, its forecast excess loss (`predicted`), and its loss and quality in a trial run on proxy rows.
+    """A shape, and how good it is.
 
-    The quality is the accuracy, or the mean absolute error. A number that was not computed is None.
+    predicted : the forecast of how much the noise increases the loss.
+    loss, quality : the loss, and the accuracy (or the mean absolute error of a regression), in a trial run of
+        the shape on proxy rows.
+
+    A number that was not computed is None.
     """
 
     shape: RunShape
@@ -185,7 +190,7 @@ class Price:
     """The site that needs the most noise, and what would lower that noise.
 
     share : this site's share of the noise variance in the released average.
-    edge : the site's epsilon in the same run if it had one more link; None if it is linked to all sites.
+    edge : the site's epsilon in the same run if the site had one more link; None if no link can be added.
     rows : the site's epsilon in the same run if the site had twice as many rows.
     noise : the factor by which the site's noise could change, within the same budget, if the site had twice
         as many rows.
@@ -203,7 +208,7 @@ class Price:
     counted: str = "rows"
 
     def sentence(self) -> str:
-        """The price in words."""
+        """The same facts as a text."""
         link = (
             "The site is linked to every other site already."
             if self.edge is None
@@ -226,7 +231,8 @@ class Plan:
     tol : the solver's tolerance that the certificate assumes; None for a method without a solver.
     weights : the weights of the sites in the released average, for `run.decide(X, plan.weights)`.
     loss : the loss that one run minimises.
-    together : True if one run serves all outputs (with `Softmax`); False if each output has its own run.
+    together : True if one run trains all outputs (with `Softmax`); False if each output has its own run. An
+        output is one linear model, such as that of one class.
     certificate : the privacy cost of the run, computed from the settings.
     epsilon, delta : the requested budget, with one epsilon per site.
     tried : the shapes that were compared.
@@ -234,7 +240,8 @@ class Plan:
     words : the text of `sentence` if all sites add the same noise or no noise.
     for_estimator, for_job, for_site : the method's own settings as arguments of an estimator, as entries of a
         job file, and as private settings of each site (a list has one entry per site).
-    details, shown : further entries of `to_dict`, and of the displayed table.
+    details : further entries of `to_dict`.
+    shown : further entries of `facts`, the table that notebooks display.
     find_price : a function that computes `price`; None if all sites add the same noise.
     """
 
@@ -274,7 +281,7 @@ class Plan:
 
     @cached_property
     def price(self) -> Price | None:
-        """The site that needs the most noise, and what would lower it; None if all add the same noise."""
+        """The site that needs the most noise, and what would lower it; None if `find_price` is None."""
         return None if self.find_price is None else self.find_price()
 
     def sentence(self) -> str:

@@ -3,9 +3,10 @@
 In a masked sum each site hides its message behind random masks, which cancel in the sum over all sites. A
 site that does not collude is honest. The observer learns only the sum of the honest sites' messages. So the
 noise of all honest sites together protects each record of an honest site. If only one site is honest, only
-its own noise protects its records, and the cost does not rely on masks. The argument `honest` is the number
-of honest sites among all sites of the run, or 1 if the colluding sites could disconnect the honest sites.
-If some sites do not take part in a release, fewer sites protect it (`_honest_at`). The cost mu of Gaussian
+its own noise protects its records, and the cost does not rely on masks. Certain pairs of sites share masks.
+The argument `honest` is the number of honest sites among all sites of the run. It is 1 if the colluding sites
+could be chosen so that the pairs of honest sites do not connect all honest sites. If some sites do not take
+part in a release, the noise of fewer sites protects its records (`_honest_at`). The cost mu of Gaussian
 differential privacy is defined in `accounting/gaussian.py`.
 """
 
@@ -24,11 +25,11 @@ from .accounting.masked_sums import Slack, discrete_slack, masked_epsilon, relea
 from .facts import RunFacts
 from .sums import SumFacts
 
-_ROUNDED = (1 + 4e-12) ** 2  # a margin for rounded norms of rows; squared, because x x' contains x twice
+_ROUNDED = (1 + 4e-12) ** 2  # a margin for rounded norms of rows x; squared, because x x' contains x twice
 
 
 def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
-    """mu of these rounds together if the noise of `honest` sites protects a site."""
+    """mu of these rounds together if the noise of `honest` sites protects every record."""
     each = [
         _mu(entry, _honest_at(run, entry.t, honest), run.sites_per_person) for entry in _sums(run, rounds)
     ]
@@ -36,12 +37,12 @@ def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
 
 
 def moments_mu(run: RunFacts, t: int) -> float:
-    """mu of the moments of the rows that a site releases in round t, if only its own noise protects them."""
+    """mu of round t, which releases moments of rows, if only the noise of its own site protects a record."""
     return _mu(run.sums[t - 1], 1, 1)
 
 
 def masked_cost(run: RunFacts, rounds: Iterable[int], delta: float, honest: int) -> float:
-    """epsilon at delta of these rounds together if the noise of `honest` sites protects a site."""
+    """epsilon at delta of these rounds together if the noise of `honest` sites protects every record."""
     charged = list(rounds)
     if not charged:
         return 0.0
@@ -50,14 +51,14 @@ def masked_cost(run: RunFacts, rounds: Iterable[int], delta: float, honest: int)
 
 
 def masked_slack(run: RunFacts, rounds: Iterable[int], honest: int) -> Slack:
-    """What discrete noise adds to the cost of these rounds if the noise of `honest` sites protects a site."""
+    """What these rounds cost in addition because the noise of the `honest` sites is discrete, not normal."""
     sums = _sums(run, rounds)
     each = [_slack(entry.std, entry.length, 1, _honest_at(run, entry.t, honest)) for entry in sums]
     return Slack(float(np.sum([one.epsilon for one in each])) * (1 + 1e-12), sum(one.failure for one in each))
 
 
 def masked_table(run: RunFacts, rounds: Iterable[int], delta: float) -> tuple[float, ...]:
-    """epsilon at delta if c sites collude, for c = 0 .. N-1. It never decreases with c."""
+    """epsilon at delta if c of the N sites collude, for c = 0 .. N-1. It never decreases with c."""
     charged = list(rounds)
     each = [run.honest(c) for c in range(run.sites)]
     known = {honest: masked_cost(run, charged, delta, honest) for honest in set(each)}
@@ -65,20 +66,21 @@ def masked_table(run: RunFacts, rounds: Iterable[int], delta: float) -> tuple[fl
 
 
 def masked_curve(run: RunFacts, rounds: Sequence[int], delta: float, honest: int) -> Array:
-    """epsilon at delta after each of these rounds, if the noise of `honest` sites protects a site."""
+    """epsilon at delta after each of these rounds, if the noise of `honest` sites protects every record."""
     return np.array([masked_cost(run, rounds[: k + 1], delta, honest) for k in range(len(rounds))])
 
 
 def colluders(run: RunFacts, colluding: int | None) -> int:
     """The number of colluding sites, 0 .. N-1; None means all sites but one, N-1."""
-    run.honest(colluding)  # raises unless there are this many other sites
+    run.honest(colluding)  # raises if `colluding` is not between 0 and N-1
     return run.sites - 1 if colluding is None else int(colluding)
 
 
 def fewest_honest(run: RunFacts, honest: int) -> int:
-    """The smallest number of honest sites that protect any one release of the run.
+    """The smallest number of honest sites whose noise protects one release; the minimum over all releases.
 
-    All releases of an attempt, which is a part of the run with a fixed list of sites, have the same number.
+    A run consists of attempts. An attempt has a fixed list of sites, so the number is the same for all
+    releases of an attempt.
     """
     return min([_honest_at(run, entry.first, honest) for entry in run.attempts], default=honest)
 
@@ -97,12 +99,12 @@ def _sums(run: RunFacts, rounds: Iterable[int]) -> list[SumFacts]:
 
 
 def _mu(entry: SumFacts, honest: int, places: int) -> float:
-    """mu of one sum. A person with rows at `places` sites moves the sum no further than a person at one site,
+    """mu of one sum. A person with rows at `places` sites changes the sum no more than a person at one site,
     but each of these sites rounds its share separately."""
     again = 2 * entry.stray + entry.grid * math.sqrt(entry.length)
     S = entry.sensitivity * _ROUNDED + (places - 1) * again
     return float(release_mu(S, entry.grid, entry.length, entry.std, honest, entry.stray))
 
 
-_epsilon = functools.lru_cache(maxsize=4096)(masked_epsilon)  # equal sites reuse the result
+_epsilon = functools.lru_cache(maxsize=4096)(masked_epsilon)  # cached, because many releases are equal
 _slack = functools.lru_cache(maxsize=4096)(discrete_slack)

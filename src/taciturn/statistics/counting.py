@@ -1,7 +1,8 @@
 """Answer questions about rows that this process holds. One run, with one certificate, answers all questions.
 
 A question asks for a statistic that sites compute together, such as a description of columns. Each row
-belongs to a site, and only noisy sums over the rows of all sites are released.
+belongs to a site. Only noisy sums over the rows of all sites are released; the certificate states their
+privacy cost.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class CountWishes:
 
 
 def spell_options(function: Callable[P, R]) -> Callable[P, R]:
-    """A decorator: the function's signature lists every keyword of `AskOptions` in place of `**options`."""
+    """A decorator that lists every keyword of `AskOptions` in the signature, in place of `**options`."""
     own = inspect.signature(function)
     named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
     shared = [
@@ -124,7 +125,7 @@ def ask_here(
     """Answer questions about the rows of all sites, with one (epsilon, delta) for all questions together.
 
     columns : named columns, or an array of numbers.
-    what : the name of the caller, for messages and ledgers.
+    what : the name of the calling function, for messages and ledgers.
     """
     asking = Asking(tuple(questions), public, Spending(wishes.epsilon, wishes.delta, wishes.colluding))
     return run_asking(asking, columns, rows, wishes, what)[0]
@@ -137,7 +138,7 @@ def ask_table(
     wishes: CountWishes,
     what: str,
 ) -> PrivateAnswer:
-    """Answer one question about a table; `schema` has the public ranges and categories of its columns."""
+    """Answer one question about a table; `schema` has the public ranges and categories of the columns."""
     public = public_columns(schema)
     columns = take_columns(public.names, table)
     rows = len(columns[public.names[0]])
@@ -170,7 +171,7 @@ def run_asking(
             f"{format_given(wishes.epsilon)}. Choose 50 or less."
         )
     tables: Any = setup.prepared.tables  # type: ignore[attr-defined]
-    tables.program.query(tables.program.start(1))  # a wrong first query fails before anything is spent
+    tables.program.query(tables.program.start(1))  # an invalid first query raises before the charge
     if wishes.engine == "local":
         (run,) = run_charged([setup], ledger=wishes.ledger, show=False, what=what)
     else:
@@ -182,7 +183,7 @@ def run_asking(
 
 
 def _table(asking: Asking, columns: Any, places: SiteAssignment) -> ProgramTable:
-    """The rows of every site. If `places` has persons, all rows of a person form one unit."""
+    """The rows of every site. If `places` has persons, all rows of a person are protected as one unit."""
     array = columns if isinstance(columns, np.ndarray) else None
     named = {} if array is not None else columns
     table = SiteTable(named, len(places.site), places.person, places.site, array)

@@ -37,8 +37,8 @@ def predict(
     The result is a CSV table. A logistic model also gives the probability of the predicted class. A model
     with hinge loss gives a score instead. With two classes, a positive score means the second class; with
     more classes, the score is that of the predicted class. The column `unreadable` names the columns in which
-    the record has no value, an unreadable value or an undeclared category. A record that the model cannot use
-    gets no prediction.
+    the record has no value, an unreadable value or an undeclared category. The key `missing` of the
+    training job decides whether a record with missing or unreadable values gets a prediction.
     """
     from ...estimators.model_file import read_model
 

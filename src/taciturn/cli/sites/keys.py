@@ -143,7 +143,8 @@ def relay_keys(
 
     A relay passes messages between sites that cannot connect to each other directly.
 
-    Both files are written to the folder of job.toml. Send the request to the network's authority.
+    Both files are written to the folder of job.toml. Send the request to the network's authority: the person
+    who signs the keys of all sites.
     """
     from ...sites.files.job import load_job
     from ...sites.files.kit import relay_keys as make

@@ -1,4 +1,4 @@
-"""The part of masked descent that reads the rows: it computes a site's share of each sum from the site's rows.
+"""The part of masked descent that reads the rows: it computes the share of a site in each sum.
 
 Masked descent is gradient descent in which only noisy sums over all sites are released: first second moments
 of the rows, then gradients. The share of a site is what its rows add to a sum; random masks hide the share.
@@ -58,7 +58,7 @@ class Share(ABC):
 
     @abstractmethod
     def gradient(self, y: Array) -> Array:
-        """The share of the gradient at the models y, (repeats, outputs, d), as an array (repeats, outputs d)."""
+        """The share of the gradient at y, (repeats, outputs, d), in the shape (repeats, outputs x d)."""
 
     def blocks(self, repeats: int) -> Iterator[tuple[Block, Array]]:
         """Blocks of rows with their weights; the size of the blocks suits this number of repeats."""
@@ -120,7 +120,7 @@ class WhitenedShare:
             check_constant(part.rows.Z, constant)
 
     def integers(self, query: WhitenedQuery, facts: SumFacts) -> Integers:
-        """The share in whole steps of the grid: of the moments if the query has no points, else gradients."""
+        """The share, in grid steps: of the moments if the query has no points, else of the gradients."""
         if query.points is None:
             if query.coordinates[0].plain:
                 return to_integers(self.moments(query.coordinates[0])[None], facts.grid)

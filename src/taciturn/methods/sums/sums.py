@@ -6,9 +6,9 @@ Here h_i is what site i adds to the sum (its share), g the grid and z_i the nois
 that hide a message. They cancel exactly in the sum, on all machines, because integers are not rounded.
 
 The noise is discrete Gaussian on the integers: P(z) ~ exp(-z^2 / (2 s^2)). Real runs draw from this
-distribution exactly (`privacy/discrete.py`), with a fresh key each time. Simulations round a seeded Gaussian.
-For s >= 2^16 and |z| <= 10 s, the ratio of the probabilities of z under the two distributions is within 1e-9
-of 1. A simulation gives no privacy in any case.
+distribution exactly (`privacy/discrete.py`), with a fresh secret key each time. Simulations draw normal
+numbers from a seed, and round them. For s >= 2^16 and |z| <= 10 s, the ratio of the probabilities of z under
+the two distributions is within 1e-9 of 1. A simulation gives no privacy in any case.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ from .masks import Message
 
 _ROOM = 2.0**62  # the largest sum over all sites that is allowed; 64-bit integers end at 2^63
 _TAIL = 40.0  # a discrete Gaussian exceeds this many standard deviations with probability below exp(-800)
-_FINE = 2.0**20  # sensitivity / (grid sqrt(length)); rounding then raises the cost by about one millionth
-LEAST_STD = 2.0**16
+# sensitivity / (grid sqrt(length)) is at least _FINE, so rounding raises the cost by about one millionth
+_FINE = 2.0**20
+LEAST_STD = 2.0**16  # the smallest standard deviation of the noise, in steps of the grid
 MOST_STD = 2.0**50
-"""The largest standard deviation. Floats represent all integers up to 8 times this number exactly."""
+"""The largest standard deviation of the noise, in steps of the grid. Floats represent all integers up to 8
+times this number exactly."""
 
 Integers = NDArray[np.int64]
 
@@ -89,14 +91,14 @@ def open_sum(total: Message, grid: float) -> Array:
 
 
 def draw(streams: Streams, std: float, shape: tuple[int, int], *, site: int, t: int) -> Integers:
-    """Fresh noise of one site and round, (repeats, length).
+    """Fresh noise of one site and round, (repeats, length); a repeat is one of several independent runs.
 
     In a real run the noise is drawn exactly and is secret; in a simulation it comes from a seed.
     """
     std = checked_std(std)
     if not streams.simulated:
         return draw_secret(std, shape[0] * shape[1]).reshape(shape)
-    if not isinstance(streams, SeededStreams):  # one stream for all repeats of an audit
+    if not isinstance(streams, SeededStreams):  # an audit: one stream gives the noise of all repeats
         normal = streams.generator(repeat=0, site=site, purpose="noise", t=t).standard_normal(shape)
         return np.rint(std * normal).astype(np.int64)
     drawn = np.empty(shape, dtype=np.int64)

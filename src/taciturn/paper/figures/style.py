@@ -22,7 +22,7 @@ GREY = "#666666"
 DASHED = (0, (5, 2))
 HOLLOW: Mapping[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 0.8}
 FORMATS: Mapping[str, Mapping[str, Any]] = {"png": {"dpi": 300}, "svg": {"metadata": {"Date": None}}}
-FOR_PAGES: Mapping[str, Mapping[str, Any]] = {"png": {"dpi": 160}}
+FOR_PAGES: Mapping[str, Mapping[str, Any]] = {"png": {"dpi": 160}}  # for the pictures in docs/
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def save(figure: Figure, stem: Path, formats: Mapping[str, Mapping[str, Any]] = 
 
 
 def beside_axes(axes: Axes, text: str, level: float, shift: tuple[float, float], **options: Any) -> None:
-    """Write a small grey text at the right end of a horizontal line."""
+    """Write a small grey text at the right end of the horizontal line at `level`, moved by `shift` points."""
     axes.annotate(
         text,
         (1.0, level),

@@ -1,8 +1,8 @@
 """Read the TOML file of a sweep. The points of a sweep are all combinations of the values on its axes.
 
-[data] [graph] [problem] [run]    as in the file of a figure
-[method]                          method, penalty, dual_step, noise, as in a figure's curve
-[axes]                            "method.penalty.ratio" = [1.0, 1.02, 1.04]
+[data] [graph] [problem] [run]    as in the TOML file of a figure
+[method]                          method, penalty, dual_step and noise, as in a curve of a figure
+[axes]                            a setting and its values: "method.penalty.ratio" = [1.0, 1.02, 1.04]
 
 The name of a setting is its path through nested tables. A point is on the Pareto front if no other point is
 better in loss or epsilon and at least as good in the other number. All points are checked before the first
@@ -31,12 +31,13 @@ from ..figures import spec
 from ..figures.runner import settings
 from ..results_store import fingerprint
 
-_MOST = 100_000
+_MOST = 100_000  # the largest number of points
+# A point is checked and run as a figure with one curve. A curve needs these entries; nothing is drawn.
 _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
 
 
 class SweepFile(spec.FigureTable):
-    """The content of a sweep's file. `Figure` checks the settings of each point later."""
+    """The content of a sweep's file. `spec.Figure` checks the settings of each point later."""
 
     name: spec.FileStem
     title: str = ""
@@ -50,7 +51,7 @@ class SweepFile(spec.FigureTable):
 
 @dataclass(frozen=True, eq=False)
 class SweepPoint:
-    """One combination of settings: the value on each axis, and the run with these settings."""
+    """One point: its values on the axes, and the run with these settings as a figure with one curve."""
 
     settings: Mapping[str, Any]
     figure: spec.Figure
@@ -166,7 +167,7 @@ def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dic
 
 
 def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
-    """A mask of the points on the Pareto front. A point without a finite cost and loss is not on the front.
+    """A mask of the points on the Pareto front. A point with an infinite or NaN cost or loss is not on it.
 
     >>> front([1.0, 2.0, 3.0, 2.0], [0.5, 0.3, 0.3, 0.4]).tolist()
     [True, True, False, False]
@@ -176,6 +177,7 @@ def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
     order = finite[np.lexsort((loss[finite], cost[finite]))]
     c, x = cost[order], loss[order]
     least = np.minimum.accumulate(np.append(np.inf, x))  # least[k]: the least loss of the k cheapest points
+    # the least loss among the points with a lower cost, and among those with at most the same cost
     cheaper, no_dearer = (least[np.searchsorted(c, c, side)] for side in ("left", "right"))
     on = np.zeros(cost.shape, dtype=bool)
     on[order] = (x < cheaper) & (x <= no_dearer)

@@ -221,7 +221,7 @@ def check_agreement(
         pairs += [(one, other) for one, other in zip(here, there, strict=False) if one and other]
     keys = [key for one, other in pairs for key in {**one, **other} if one.get(key) != other.get(key)]
     for what in [*(f"another `{key}`" for key in keys if key not in apart), *differ]:
-        raise LedgerError(f"the ledger was created with {what} than this run has; use a new ledger for this run.")
+        raise LedgerError(f"the ledger was created with {what} than this run has; use a new ledger.")
 
 
 LedgerLike = str | PathLike[str] | Ledger

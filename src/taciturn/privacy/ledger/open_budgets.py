@@ -1,14 +1,16 @@
-"""Files that name the processes with an open or ended block, so that worker processes find their budget.
+"""Files by which a worker process learns that a process above it opened a budget.
 
-A block is the `with` block of a budget. A worker process may start before the block begins, and may run after
-the block has ended, so a worker cannot find the block in its own memory. A process that enters a block writes
-a small file, named after the id and the start time of the process. A process that releases something looks
-for the files of its ancestors. Ancestors that have ended count too: an ancestor that was killed in its block
-leaves its file behind. At the end of the block, the process writes the time of this end to the file, because
-a worker that started earlier may still receive calls from inside the block. The file is removed when the
-process ends. If the process was killed, or ended before its workers, a later block removes the file after a
-day. The file of a process that is not an ancestor has no effect. A process that was started inside a block
-also finds the name of the block in an environment variable.
+A block is the `with` block of a budget; the budget is charged for everything that is released in the block. A
+worker process may start before the block begins, and may run after the block has ended, so a worker cannot
+find the block in its own memory. A process that enters a block writes a small file, whose name contains the
+id and the start time of the process. A process that releases something reads the files of its ancestors.
+Ancestors that have ended count too: an ancestor that was killed in its block leaves its file behind.
+
+At the end of the block, the process writes the current time to its file: a worker that started before this
+time may still be busy with a call from the block. The file is removed when the process ends. If the process
+was killed, or ended before its workers, the file stays, and a later block removes it after a day. The file of
+a process that is not an ancestor has no effect. A process that was started inside a block also finds the name
+of the block in an environment variable.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from ...core.ancestors import clock, has_children, is_gone, is_started, lineage,
 from ...core.errors import LedgerError
 
 FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
-"""Where the files are: a fixed list, because TMPDIR of a worker may differ. A process writes its file to the
-first writable folder and reads the files in all of them."""
+"""Where the files are. The list is fixed, because a worker may have another TMPDIR than its ancestors. A
+process writes its file to the first writable folder and reads the files in all folders."""
 VARIABLE = "TACITURN_BUDGET"
 UNTOUCHED = "no noise was drawn and nothing was charged"
 _KEPT = 86400.0  # seconds for which the file of an ended process is kept, for workers that are still running
@@ -40,7 +42,7 @@ class BudgetBlock(NamedTuple):
     path : the budget's file.
     entry : the name of the file that the process wrote for this block.
     name : a unique name of the block.
-    before : the value of the environment variable before the block.
+    before : the value of the environment variable `VARIABLE` before the block.
     ended : the time at which the block ended; 0 while the block is open.
     """
 
@@ -60,7 +62,7 @@ def announce(path: Path) -> BudgetBlock:
             folder.mkdir(mode=0o700, exist_ok=True)
             if _is_mine(folder):
                 _write(folder, block)
-                Finalize(None, _leave, exitpriority=-1)  # runs after workers end; workers skip atexit
+                Finalize(None, _leave, exitpriority=-1)  # a negative priority: after the workers have ended
                 os.environ[VARIABLE] = f"{block.entry} {block.name}"
                 return block
     raise LedgerError(
@@ -70,8 +72,10 @@ def announce(path: Path) -> BudgetBlock:
 
 
 def withdraw(block: BudgetBlock) -> None:
-    """Write the time of the block's end to the file of this process. Returns after the next tick of the
-    clock, so that workers that are started afterwards have a start time after this end."""
+    """Write the time of the block's end to the file of this process.
+
+    Then wait for the next tick of the clock, so that later workers have a start time after this end.
+    """
     os.environ[VARIABLE] = block.before
     if not block.before:
         del os.environ[VARIABLE]
@@ -88,10 +92,11 @@ def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, Budge
     """(open, ended): an open block and an ended block of ancestors of this process. At least one is None.
 
     The open block is that of the nearest ancestor with an open block. An ended block counts only if this
-    process may come from a worker of the block: when the block ended, the ancestor had a running child that
-    is this process, or an ancestor of this process. Raises if an ancestor was killed in
-    its block. With `sure`, also raises if there are files of other processes, but the ancestors of this
-    process cannot be determined.
+    process may be, or descend from, a worker of the block. So the ancestor's child that is this process (or
+    from which this process descends) must have started before the block ended.
+
+    Raises if an ancestor was killed in its block. If `sure` is True, also raises if there are files of other
+    processes, but the ancestors of this process are unknown.
     """
     known = {name for folder in _readable() for name in os.listdir(folder) if not name.startswith(".")}
     if not known - {process_entry(os.getpid())}:
@@ -120,11 +125,14 @@ def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, Budge
 
 
 def block_at_start() -> tuple[str, BudgetBlock | None]:
-    """The name of the block that this process was started in, or "", and the block if it is still open.
+    """(name, block): the name of the block in which this process was started, and the block if still open.
 
-    A fork server that was started in a block passes the block's name to all workers that it starts, even
-    after the end of the block. Such a worker descends from the process that opened the block, and the file of
-    that process states that the block has ended: then the name is "", and `blocks_of_ancestors` decides.
+    The name is "" if this process was not started in a block. The block is None if it is not open.
+
+    A fork server is a process of multiprocessing that starts workers. If it was started in a block, it passes
+    the name of this block to all its workers, even after the block has ended. So if the block with this name
+    belongs to an ancestor and has ended, the name proves nothing. The result is then ("", None), and the
+    caller uses `blocks_of_ancestors`.
     """
     entry, _, name = os.environ.get(VARIABLE, "").partition(" ")
     found = _read(entry) if entry and Path(entry).name == entry else None

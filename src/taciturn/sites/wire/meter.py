@@ -1,12 +1,12 @@
 """The meter: it asks the Linux kernel for the bytes that each link received, and for the open connections.
 
-Zenoh silently drops a message that is far larger than the largest allowed one. The byte counts still reveal
-its sender.
+A link is a connection to another site. Zenoh, the library that carries the messages, silently drops a message
+that is far larger than the largest allowed one. The byte counts still reveal the sender of such a message.
 
-If a client disconnects without a certificate, Zenoh accepts no other client for a tenth of a second. Without
-free file descriptors, Zenoh neither accepts nor closes a connection. So a site raises its limit of
-descriptors as far as it may, counts the connections at its port, and reopens the port after many clients have
-left.
+If a client connects and then disconnects without showing a certificate, Zenoh accepts no other client for a
+tenth of a second. Without free file descriptors, Zenoh neither accepts nor closes a connection. So a site
+raises its limit of descriptors as far as it may, counts the connections at its port, and reopens the port
+after many clients have left.
 """
 
 from __future__ import annotations
@@ -31,22 +31,25 @@ log = logging.getLogger("taciturn.site")
 
 _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # offset of tcpi_bytes_received in struct tcp_info, since Linux 4.1
-_QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, b"\n"  # tcpi_unacked, its offset, state LISTEN
+# The format and the offset of tcpi_unacked: for a socket in the state LISTEN, the length of its queue.
+_QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, b"\n"
 EVERY = 0.25  # seconds between two checks of the links
 DOOR = 4  # connections are counted at every fourth check, because the kernel's table is slow to read
 # The port is reopened after more than CROWD clients have left, if it has at most FEW unexpected connections.
 CROWD, FEW = 20, 5
 MOST_DESCRIPTORS = 2**20
 _ESTABLISHED, _CLOSED = "01", "08"  # states in /proc/net/tcp: connected; closed by the far end
-SPARE, KEEPING = 2**26, 1024  # bytes that a link may receive besides its messages: in total, plus per second
+# A link may receive 4 times the bytes of its messages, plus SPARE bytes, plus KEEPING bytes per second.
+SPARE, KEEPING = 2**26, 1024
 
 
 class Meter:
     """Reports to `refusals` every link that received far more bytes than its messages contain.
 
-    ends : a function that returns the far end ("tls/host:port") of each open link, and the name in its
-        certificate.
-    crowd : a function that is called when many clients of the port `door` have left.
+    ends : a function that returns a dictionary: for the far end ("tls/host:port") of each open link, the name
+        in the certificate of that end.
+    door : the port that this site listens on; None if its connections are not counted.
+    crowd : a function that is called when many clients of this port have left.
     """
 
     def __init__(
@@ -101,6 +104,8 @@ class Meter:
 class Door:
     """The port that a site listens on: its open connections, and those that the client has closed.
 
+    friends : the number of connections that are expected.
+
     The kernel's tables are opened at once, because later all file descriptors may be in use.
     """
 
@@ -152,8 +157,8 @@ def bytes_received() -> dict[str, int]:
     """The bytes received over every TCP connection of this process, by its far end ("tls/host:port")."""
     counts: dict[str, int] = {}
     for found in _sockets():
-        with suppress(OSError, ValueError):  # closed meanwhile, or no TCP connection
-            info = _tcp_info(found)  # raises for other sockets, whose far end has no host and port
+        with suppress(OSError, ValueError):  # the socket was closed meanwhile, or is not a TCP connection
+            info = _tcp_info(found)  # raises if this is not a TCP socket, whose far end has a host and a port
             host, port = found.getpeername()[:2]
             end = f"tls/{f'[{host}]' if ':' in host else host}:{port}"
             counts[end] = _number_in(info, _RECEIVED, _RECEIVED_AT)
@@ -161,12 +166,15 @@ def bytes_received() -> dict[str, int]:
 
 
 def most_callers() -> int:
-    """An upper bound on the connections at this process's ports: its sockets, and connections in queues."""
+    """An upper bound on the number of connections at this process's ports.
+
+    It is the number of sockets, plus the connections that wait in the queues of listening sockets.
+    """
     count = 0
     try:
         for found in _sockets():
             count += 1
-            with suppress(OSError):  # not a TCP socket
+            with suppress(OSError):  # `_tcp_info` raises if this is not a TCP socket
                 info = _tcp_info(found)
                 count += _number_in(info, _QUEUED, _QUEUED_AT) if info[:1] == _LISTENING else 0
     except OSError:  # no file descriptor is free
@@ -177,7 +185,7 @@ def most_callers() -> int:
 def _sockets() -> Iterator[socket.socket]:
     """Every socket of this process. No descriptor is copied: the process may have no free descriptor."""
     for entry in os.listdir("/proc/self/fd"):
-        with suppress(OSError):  # closed meanwhile
+        with suppress(OSError):  # the descriptor was closed meanwhile
             if stat.S_ISSOCK(os.stat(int(entry)).st_mode):
                 found = socket.socket(fileno=int(entry))
                 try:

@@ -1,9 +1,9 @@
 """The rule that decides which sites are small, and the class `Pack`, which stores the rows of small sites.
 
 The objective of a small site is minimised by a compiled function, a kernel: by `kernel.py` if the rows are
-dense (Newton's method with Cholesky factors), and by `sparse_kernel.py` if the rows are sparse (Newton's method
-with conjugate gradients). The rule is fixed, so that simulations and real sites use the same solver and get
-the same bits. Its limits were chosen for one to ten repeats (independent runs). For larger sites, the general
+dense (Newton steps by Cholesky factors), and by `sparse_kernel.py` if the rows are sparse (Newton steps by
+conjugate gradients). The rule is fixed, so that simulations and real sites use the same solver and get the
+same bits. Its limits were chosen for one to ten repeats (independent runs). For larger sites, the general
 solver is faster, because each of its matrix products serves all repeats.
 """
 
@@ -121,7 +121,7 @@ class Pack:
         return f, bound
 
     def metrics(self, f: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of every site and repeat: the quality is the accuracy or mean absolute error."""
+        """(mean loss, quality) of every site and repeat; the quality is accuracy or mean absolute error."""
         losses, qualities = np.empty((2, *f.shape[:2]))
         law, numbers = loss_code(self.loss), (np.ascontiguousarray(f), losses, qualities)
         classify = self.loss.kind == "classification"
