@@ -44,7 +44,8 @@ from ..methods.admm.updates import dual_update
 from ..objective import LocalObjective, Problem
 from ..runtime.simulate import simulate
 
-# `estimate_u` searches over 8 powers of ten with 41 points, and zooms in on the best point four times.
+# `estimate_u` searches over 8 powers of ten with 41 points, and then zooms in on the best point four times.
+# `_ZOOMS` counts all five searches.
 _DECADES, _POINTS, _ZOOMS = 8.0, 41, 5
 
 
@@ -307,7 +308,7 @@ class _Observation:
         )
 
     def record(self, u: Array) -> Array:
-        """The estimates of all records if u has these values, as unit vectors, (repeats, records, d)."""
+        """The estimate of each record, as a unit vector, for the given values of u; (repeats, records, d)."""
         t = len(u)
         return direction(residual(u, self.A[:t], self.B[:t]), u / self.spread[:t] ** 2)
 

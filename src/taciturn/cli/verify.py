@@ -62,8 +62,8 @@ def verify(
     ledger (the file that records the cost of each round), it computes the certificate, even if the run was
     interrupted. In the folder of a run, it checks that the model, the certificate and the ledger agree with
     each other, and with the values that the sites released last. If the run answered questions instead of
-    training a model, the command checks that the certificate was written for the sums in result.json, the
-    file with the answers. It does not compute the answers again.
+    training a model, the file result.json contains the released sums, and the answers computed from them. The
+    command then checks that the certificate belongs to these sums. It does not compute the answers again.
 
     Sites sign two kinds of files: statements (of what a run cost) and proofs (that a site contradicted
     itself). To verify one of them, also give --authority.

@@ -1,4 +1,4 @@
-"""Parameter checks. Each check returns the value, converted to its type, or raises a one-line error."""
+"""Parameter checks. Each check returns the value as a float, int, bool or str, or raises a one-line error."""
 
 from __future__ import annotations
 

@@ -335,9 +335,9 @@ def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
     if (share := float(np.mean(empty))) > 0.1:
         warnings.warn(
             f"{math.floor(100 * share)}% of the rows count as zeros, and a model learns little from them: "
-            "they have an empty cell (`missing='row'` of `taciturn.data.BoundedEncoder`) or a label that is "
-            "not one of `classes`. A private fit without `random_state` never gives this warning, "
-            "because the share is private; use `taciturn.check`.",
+            "they have an empty cell, and `taciturn.data.BoundedEncoder` with `missing='row'` turned the row "
+            "into zeros; or their label is not one of `classes`. A private fit without `random_state` never "
+            "gives this warning, because the share is private; use `taciturn.check`.",
             EmptyRowsWarning,
             stacklevel=5,
         )

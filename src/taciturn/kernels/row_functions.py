@@ -118,7 +118,7 @@ def first_largest(X: Array) -> Array:
 
 @compiled
 def in_cells(X: Array, edges: Array) -> Array:
-    """1 in column k if edges[k] <= x < edges[k + 1], else 0, for each row with the only entry x.
+    """A row has one entry, x. For each row: 1 in column k if edges[k] <= x < edges[k + 1], else 0.
 
     The last cell also contains its right edge.
     """

@@ -204,14 +204,15 @@ def quick_factors(
 ) -> Array:
     """A fast approximation of the factors that `calibrate` uses, for a search that compares many plans.
 
-    D : the largest change of the noise that is needed to release the same vector as before if one record is
-        replaced, (..., rounds).
+    D : if one record is replaced, the noise must change so that the same vector is released; D is the largest
+        size of this change, (..., rounds).
     x : how much one record can change the Jacobian, (..., rounds).
 
     The result has the shape (...). An entry is inf if no factor is enough. For Gaussian noise, the factor is
     found by iteration, because the effect of x depends on the factor. For norm noise, with density
-    ~ exp(-rate ||e||), the result is the factor for pure differential privacy or, if delta > 0 and this is
-    smaller, the factor that makes the standard deviation 2% larger than Gaussian noise would need.
+    ~ exp(-rate ||e||), the result is the factor for pure differential privacy. If delta > 0, it is the
+    smaller of that factor and a second one, which makes the standard deviation 2% larger than Gaussian noise
+    needs.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if noise == "gaussian":

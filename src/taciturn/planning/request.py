@@ -50,9 +50,9 @@ class PlanRequest:
     choose : has an effect only if `colluding` is None. True chooses the method with the better forecast;
         False chooses the paper's method (penalty perturbation).
     whiten : True if the run must first learn better (whitened) coordinates from moments of the rows; False
-        if it must use the original coordinates. None lets the planner decide by public numbers; the paper's
-        method then uses whitened coordinates only if `choose` is True, `noise` is not "norm" and `effort` is
-        not "quick".
+        if it must use the original coordinates. With None the planner decides from public numbers. For the
+        paper's method, it considers whitened coordinates only if `choose` is True; with `noise` = "norm" or
+        `effort` = "quick" it keeps the original ones.
     additive : True if the model must be a sum of functions of single columns. The paper's method on whitened
         rows gives no such model, because it shortens long rows.
     """
@@ -239,7 +239,8 @@ class Plan:
     baseline : the loss of a model without privacy on the same public rows; None if it was not computed.
     words : the text of `sentence` if all sites add the same noise or no noise.
     for_estimator, for_job, for_site : the method's own settings as arguments of an estimator, as entries of a
-        job file, and as private settings of each site (a list has one entry per site).
+        job file, and as private settings of each site. In `for_site`, a value that
+        differs between sites is a list with one entry per site.
     details : further entries of `to_dict`.
     shown : further entries of `facts`, the table that notebooks display.
     find_price : a function that computes `price`; None if all sites add the same noise.

@@ -4,9 +4,10 @@ In a masked sum each site hides its message behind random masks, which cancel in
 site that does not collude is honest. The observer learns only the sum of the honest sites' messages. So the
 noise of all honest sites together protects each record of an honest site. If only one site is honest, only
 its own noise protects its records, and the cost does not rely on masks. Certain pairs of sites share masks.
-The argument `honest` is the number of honest sites among all sites of the run. It is 1 if the colluding sites
-could be chosen so that the pairs of honest sites do not connect all honest sites. If some sites do not take
-part in a release, the noise of fewer sites protects its records (`_honest_at`). The cost mu of Gaussian
+The argument `honest` is the number of honest sites among all sites of the run, with one exception: the pairs
+that share masks form a graph, and if some choice of the colluding sites leaves the honest sites disconnected
+in this graph, `honest` is 1. If some sites do not take part in a release (one masked sum), fewer sites add
+noise to it, and `_honest_at` counts only these. The cost mu of Gaussian
 differential privacy is defined in `accounting/gaussian.py`.
 """
 
@@ -37,7 +38,7 @@ def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
 
 
 def moments_mu(run: RunFacts, t: int) -> float:
-    """mu of round t, which releases moments of rows, if only the noise of its own site protects a record."""
+    """mu of round t, which releases moments of rows, if only the noise of its site protects a record."""
     return _mu(run.sums[t - 1], 1, 1)
 
 
@@ -77,7 +78,7 @@ def colluders(run: RunFacts, colluding: int | None) -> int:
 
 
 def fewest_honest(run: RunFacts, honest: int) -> int:
-    """The smallest number of honest sites whose noise protects one release; the minimum over all releases.
+    """The number of honest sites whose noise protects a release; the minimum over all releases.
 
     A run consists of attempts. An attempt has a fixed list of sites, so the number is the same for all
     releases of an attempt.

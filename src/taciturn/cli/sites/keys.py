@@ -143,8 +143,8 @@ def relay_keys(
 
     A relay passes messages between sites that cannot connect to each other directly.
 
-    Both files are written to the folder of job.toml. Send the request to the network's authority: the person
-    who signs the keys of all sites.
+    The key and the request are written to the folder of job.toml. Send the request to the network's
+    authority: the person who signs the keys of all sites.
     """
     from ...sites.files.job import load_job
     from ...sites.files.kit import relay_keys as make
@@ -202,8 +202,8 @@ def verify(
     authority: Annotated[
         Path,
         typer.Option(
-            help="The certificate of the authority that signed the sites' keys. If the job has no authority "
-            "and lists the sites' keys, give a file with the certificates of all sites."
+            help="The key certificate of the authority that signed the sites' keys. If the job lists the "
+            "keys of the sites, give a file with the key certificates of all sites."
         ),
     ],
     statement: Annotated[

@@ -106,7 +106,9 @@ def approve(
     ] = False,
     log: Annotated[
         bool,
-        typer.Option("--log", help="Only show which jobs on this table were approved or refused before."),
+        typer.Option(
+            "--log", help="Only show which jobs on this site's table were approved or refused before."
+        ),
     ] = False,
 ) -> None:
     """Show what a job asks and costs; then approve or refuse it.

@@ -1,8 +1,9 @@
 """The part of masked descent that reads the rows: it computes the share of a site in each sum.
 
-Masked descent is gradient descent in which only noisy sums over all sites are released: first second moments
-of the rows, then gradients. The share of a site is what its rows add to a sum; random masks hide the share.
-The other parts of masked descent use only the released sums; they are in `descent.py` and `whitened.py`.
+Masked descent is gradient descent in which only noisy sums over all sites are released: the second moments of
+the rows in the first sum, and gradients in all later sums. The share of a site is what its rows add to a sum;
+random masks hide the share. The other parts of masked descent use only the released sums; they are in
+`descent.py` and `whitened.py`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Share(ABC):
         return weighted_blocks(self.objective.blocks(repeats), self.weights)
 
     def integers(self, query: Array | None, facts: SumFacts) -> Integers:
-        """The share in whole steps of the grid: of the first sum if `query` is None, else of `gradient`."""
+        """The share, in steps of the grid: of the first sum, or of the gradient at `query` if it is given."""
         return to_integers(self.moments()[None] if query is None else self.gradient(query), facts.grid)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
@@ -195,9 +196,9 @@ def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, con
     If `full` is True, this is the sum of x x' over the rows x, as a vector (see `triangle`). Otherwise it is
     the sum of x, followed by the sum of the squared entries of x, without the constant column.
 
-    The stored row is x times its label (1 or -1), or -x. The sign changes only the sum of x. If there is a
-    constant column, its entry in x is positive, so its stored entry shows the sign, and the sign is removed.
-    Without a constant column, the rows are summed as they are stored.
+    With labels 1 and -1, the stored row is x times its label; otherwise it is -x. The sign changes only the
+    sum of x. If there is a constant column, its entry in x is positive, so its stored entry shows the sign,
+    and the sign is removed. Without a constant column, the rows are summed as they are stored.
     """
     if full:
         gram = np.zeros((d, d))

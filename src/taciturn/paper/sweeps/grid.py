@@ -51,7 +51,7 @@ class SweepFile(spec.FigureTable):
 
 @dataclass(frozen=True, eq=False)
 class SweepPoint:
-    """One point: its values on the axes, and the run with these settings as a figure with one curve."""
+    """One point: its values on the axes, and its run, described in the form of a figure with one curve."""
 
     settings: Mapping[str, Any]
     figure: spec.Figure

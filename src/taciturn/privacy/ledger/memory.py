@@ -204,10 +204,12 @@ def _check_total(run: RunFacts, samples: Sequence[int]) -> None:
     known = sum(samples) if run.sites_per_person == 1 else max(samples)
     whole = len(samples) == run.sites and run.sites_per_person == 1
     if stated is None or known > stated or (whole and known != stated):
-        found = f"the {len(samples)} given sites" if run.sites_per_person == 1 else "one of the given sites"
+        found, has = f"the {len(samples)} given sites", "together have"
+        if run.sites_per_person != 1:
+            found, has = "one of the given sites", "alone has"
         raise ParameterError(
-            f"`{name}` must be the number of {name} of all sites of the network together; got {stated}, but "
-            f"the number of {name} of {found} is {known}."
+            f"`{name}` must be the total over all sites of the network; got {stated}, but {found} "
+            f"{has} {known} {name}."
         )
     if run.largest is None or run.largest < max(samples):
         raise ParameterError(

@@ -106,7 +106,8 @@ class Door:
 
     friends : the number of connections that are expected.
 
-    The kernel's tables are opened at once, because later all file descriptors may be in use.
+    The kernel's tables are opened when the object is created, and stay open, because later all file
+    descriptors may be in use.
     """
 
     def __init__(self, port: int, friends: int) -> None:
@@ -158,7 +159,7 @@ def bytes_received() -> dict[str, int]:
     counts: dict[str, int] = {}
     for found in _sockets():
         with suppress(OSError, ValueError):  # the socket was closed meanwhile, or is not a TCP connection
-            info = _tcp_info(found)  # raises if this is not a TCP socket, whose far end has a host and a port
+            info = _tcp_info(found)  # raises if this is not a TCP socket; only TCP has a host and a port
             host, port = found.getpeername()[:2]
             end = f"tls/{f'[{host}]' if ':' in host else host}:{port}"
             counts[end] = _number_in(info, _RECEIVED, _RECEIVED_AT)

@@ -108,7 +108,7 @@ class Pack:
     def minimise(self, curvature: Array, linear: Array, start: Array, tol: float) -> tuple[Array, Array]:
         """(f, bound): the minimisers, (sites, repeats, d), and upper bounds on the gradients' norms at f.
 
-        A minimiser is that of the site's objective plus (curvature / 2) ||f||^2 - <linear, f>. If the bound
+        Each f minimises the objective of its site plus (curvature / 2) ||f||^2 - <linear, f>. If the bound
         of a site and repeat is at most (strong + curvature) tol, this f is within `tol` of the exact
         minimiser. The kernel may return a larger bound, so the caller has to check it.
         """
