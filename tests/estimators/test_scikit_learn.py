@@ -123,7 +123,7 @@ def test_weights_are_refused(kind, rows, quick):
 def test_a_missing_value_points_to_the_encoder(rows):
     X = rows[0].copy()
     X[3, 1] = np.nan
-    with pytest.raises(DataError, match=r"contains NaN or infinity; `taciturn\.data.BoundedEncoder` turns"):
+    with pytest.raises(DataError, match=r"contains NaN or infinity\. Remove these rows, or encode"):
         PrivateLogisticRegression().fit(X, rows[1])
 
 

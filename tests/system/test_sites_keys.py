@@ -33,20 +33,20 @@ def test_site_refuses_to_start_with_a_key_that_the_job_does_not_list(tmp_path, s
     assert "its key is not the one that the job lists for it" in stopped.text()
 
 
-@pytest.mark.parametrize("how", ["serial", "fingerprint", "while it runs"])
+@pytest.mark.parametrize("how", ["by fingerprint", "by serial number, while it runs"])
 def test_a_revoked_key_cannot_connect(tmp_path, started, how):
     """TLS itself refuses it. The other site keeps waiting for the real owner, and reports why."""
     paths = network(tmp_path, [(0, 1)], job={"rounds": 2}, site={"patience": 8.0})
     enrol(paths)
     certificate = load_certificates(paths[1].parent / "site-1.pem")[0]
     listed = load_site(paths[1]).job.keys["site-1"]
-    revoked = KEYS | {"revoked": [listed if how == "fingerprint" else f"{certificate.serial_number:x}"]}
+    revoked = KEYS | {"revoked": [listed if how == "by fingerprint" else f"{certificate.serial_number:x}"]}
     site = load_site(paths[1])
     endpoint, said = site.dials()["site-0"], NOBODY[0]
-    if how != "while it runs":
+    if how == "by fingerprint":
         edit(paths[0], keys=revoked)
     running = started(paths[0])
-    if how == "while it runs":
+    if how != "by fingerprint":
         until(lambda: probe(site, "site-0", endpoint) is None)
         edit(paths[0], keys=revoked)
         until(lambda: "connects again, with new keys" in running.text())

@@ -51,7 +51,7 @@ def make_pool(kind: str, size: int = 1):
     return ProcessPoolExecutor(size, multiprocessing.get_context(kind))
 
 
-@pytest.mark.parametrize("kind", ["threads", "fork", "spawn", "forkserver", "loky"])
+@pytest.mark.parametrize("kind", ["threads", "fork", "spawn", "loky"])
 @pytest.mark.parametrize("older", [True, False], ids=["older pool", "pool of the block"])
 def test_calls_that_begin_after_their_block_are_refused(kind, older, budget, go):
     with make_pool(kind) as pool:
