@@ -222,7 +222,7 @@ def test_a_frame_of_a_gigabyte(scene, liar):
     scene.told_once("site-1", "50000 bytes; at most", lambda: liar.put(SAY, large))
     payload = bytes(10**9)
     liar.put(SAY, payload)
-    scene.told_once("site-1", "far more than its messages have")
+    scene.told_once("site-1", "far more than its messages contain")
     assert memory_of(scene.running.running[0].process.pid) < 600_000
 
 

@@ -27,8 +27,8 @@ def certify(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="If you give a file, the command verifies it, as `taciturn verify` does. The only other "
-            "setting that you may then give is --delta."
+            help="An existing certificate. The command then verifies it, as `taciturn verify` does, and "
+            "computes nothing from settings. The only setting that you may then give is --delta."
         ),
     ] = None,
     method: Annotated[

@@ -79,7 +79,7 @@ _QUOTING = {
     "Expected 2D array": "`X` must have rows and columns. Reshape your data: X.reshape(-1, 1) makes one "
     "column, X.reshape(1, -1) makes one row.",
 }
-"""Keys: parts of the scikit-learn messages that quote data. Values: our messages in their place."""
+"""Some messages of scikit-learn quote data. Keys: a text in such a message. Values: the message instead."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -187,8 +187,8 @@ class WhitenedNode:
     def metrics(self, models: Array) -> tuple[Array, Array]:
         """(mean loss, quality) of models on each site's own rows.
 
-        In the paper's rounds, each row x is first multiplied by min(1, q / ||W'x||), as in the run.
-        The quality is the accuracy, or the mean absolute error of a regression.
+        In the paper's rounds, the metrics use the same rows as the training: each row x is first multiplied
+        by min(1, q / ||W'x||). The quality is the accuracy, or the mean absolute error of a regression.
         """
         if not self.inner:
             return self.sums.metrics(models)

@@ -210,9 +210,9 @@ def quick_factors(
 
     The result has the shape (...). An entry is inf if no factor is enough. For Gaussian noise, the factor is
     found by iteration, because the effect of x depends on the factor. For norm noise, with density
-    ~ exp(-rate ||e||), the result is the factor for pure differential privacy. If delta > 0, it is the
-    smaller of that factor and a second one, which makes the standard deviation 2% larger than Gaussian noise
-    needs.
+    ~ exp(-rate ||e||), the result is the smaller of two factors. The first is the factor for pure
+    differential privacy. The second, used only if delta > 0, gives the norm noise a standard deviation 2%
+    above the one that Gaussian noise would need for the same budget.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if noise == "gaussian":

@@ -47,12 +47,13 @@ class PlanRequest:
     constant : the public value of the last column if it is the same in every row (an intercept), else None.
     known_mu : True if the planner may use only noise with a known mu (the measure of Gaussian differential
         privacy), because the run is charged to a budget that adds up the squares of mu.
-    choose : has an effect only if `colluding` is None. True chooses the method with the better forecast;
-        False chooses the paper's method (penalty perturbation).
+    choose : has an effect only if `colluding` is None. True compares forecasts of the loss for the paper's
+        method (penalty perturbation) and for whitened descent, and chooses the better method; False chooses
+        the paper's method.
     whiten : True if the run must first learn better (whitened) coordinates from moments of the rows; False
         if it must use the original coordinates. With None the planner decides from public numbers. For the
-        paper's method, it considers whitened coordinates only if `choose` is True; with `noise` = "norm" or
-        `effort` = "quick" it keeps the original ones.
+        paper's method, it considers whitened coordinates only if three conditions hold: `choose` is True,
+        `noise` is not "norm", and `effort` is not "quick".
     additive : True if the model must be a sum of functions of single columns. The paper's method on whitened
         rows gives no such model, because it shortens long rows.
     """

@@ -4,11 +4,11 @@ In a masked sum each site hides its message behind random masks, which cancel in
 site that does not collude is honest. The observer learns only the sum of the honest sites' messages. So the
 noise of all honest sites together protects each record of an honest site. If only one site is honest, only
 its own noise protects its records, and the cost does not rely on masks. Certain pairs of sites share masks.
-The argument `honest` is the number of honest sites among all sites of the run, with one exception: the pairs
-that share masks form a graph, and if some choice of the colluding sites leaves the honest sites disconnected
-in this graph, `honest` is 1. If some sites do not take part in a release (one masked sum), fewer sites add
-noise to it, and `_honest_at` counts only these. The cost mu of Gaussian
-differential privacy is defined in `accounting/gaussian.py`.
+The pairs that share masks form a graph. The argument `honest` is usually the number of honest sites among all
+sites of the run. But if the colluding sites may lie so that the honest sites are not connected in this graph,
+`honest` is 1. If some sites do not take part in a release (one masked sum), fewer sites add noise to it, and
+`_honest_at` counts only these. The cost mu of Gaussian differential privacy is defined in
+`accounting/gaussian.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
 
 
 def moments_mu(run: RunFacts, t: int) -> float:
-    """mu of round t, which releases moments of rows, if only the noise of its site protects a record."""
+    """mu of the moments released in round t if a record is protected only by the noise of its own site."""
     return _mu(run.sums[t - 1], 1, 1)
 
 

@@ -111,7 +111,7 @@ def approve(
         ),
     ] = False,
 ) -> None:
-    """Show what a job asks and costs; then approve or refuse it.
+    """Show what a job computes and how much privacy it costs; then approve or refuse it.
 
     The owner of the rows decides. A site runs a job only with this approval, or if a rule in site.toml
     approves it.

@@ -118,7 +118,7 @@ def _field(name: str, public: Any) -> Field:
     """The field for a short description of a column."""
     if isinstance(public, Field):
         if public.name != name:
-            raise DataError(f"`{name}` must be described by a field named {name!r}; got {public.name!r}.")
+            raise DataError(f"`name` of the field for column {name!r} must be {name!r}; got {public.name!r}.")
         return public
     if public is bool:
         return Boolean(name)

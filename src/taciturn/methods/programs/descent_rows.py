@@ -59,14 +59,14 @@ class Share(ABC):
 
     @abstractmethod
     def gradient(self, y: Array) -> Array:
-        """The share of the gradient at y, (repeats, outputs, d), in the shape (repeats, outputs x d)."""
+        """The share of the gradient at y, (repeats, outputs x d); the shape of y is (repeats, outputs, d)."""
 
     def blocks(self, repeats: int) -> Iterator[tuple[Block, Array]]:
         """Blocks of rows with their weights; the size of the blocks suits this number of repeats."""
         return weighted_blocks(self.objective.blocks(repeats), self.weights)
 
     def integers(self, query: Array | None, facts: SumFacts) -> Integers:
-        """The share, in steps of the grid: of the first sum, or of the gradient at `query` if it is given."""
+        """The share of the gradient at `query`, or of the first sum if None, in steps of `facts.grid`."""
         return to_integers(self.moments()[None] if query is None else self.gradient(query), facts.grid)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
@@ -121,7 +121,7 @@ class WhitenedShare:
             check_constant(part.rows.Z, constant)
 
     def integers(self, query: WhitenedQuery, facts: SumFacts) -> Integers:
-        """The share, in grid steps: of the moments if the query has no points, else of the gradients."""
+        """The share of the moments if the query has no points, else of the gradients, in whole grid steps."""
         if query.points is None:
             if query.coordinates[0].plain:
                 return to_integers(self.moments(query.coordinates[0])[None], facts.grid)
@@ -196,9 +196,10 @@ def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, con
     If `full` is True, this is the sum of x x' over the rows x, as a vector (see `triangle`). Otherwise it is
     the sum of x, followed by the sum of the squared entries of x, without the constant column.
 
-    With labels 1 and -1, the stored row is x times its label; otherwise it is -x. The sign changes only the
-    sum of x. If there is a constant column, its entry in x is positive, so its stored entry shows the sign,
-    and the sign is removed. Without a constant column, the rows are summed as they are stored.
+    With labels 1 and -1, the stored row is x times its label; otherwise it is -x. This sign matters only for
+    the sum of x; squares and products are the same with either sign. If there is a constant column, its entry
+    in x is positive, so its stored entry shows the sign, and the sign is removed. Without a constant column,
+    the rows are summed as they are stored.
     """
     if full:
         gram = np.zeros((d, d))

@@ -246,7 +246,7 @@ class Core:
         last = max(int(self.method.rounds), len(self.setup.names)) if slot.kind in WITH_ROUND else 0
         if slot.attempt > min(max(self.number, self.seen) + MOST_SKIPPED, LAST_ATTEMPT) or slot.t > last:
             raise FrameRefused(
-                "slot", "its message has a round number or an attempt number that is too large"
+                "slot", "the message has a round number or an attempt number that is too large"
             )
         if len(self.board) + len(self.hellos) - self.junk > MOST_HELD:
             senders = Counter(slot.sender for slot in (*self.hellos, *(known for known, _ in self.board)))

@@ -46,8 +46,8 @@ SPARE, KEEPING = 2**26, 1024
 class Meter:
     """Reports to `refusals` every link that received far more bytes than its messages contain.
 
-    ends : a function that returns a dictionary: for the far end ("tls/host:port") of each open link, the name
-        in the certificate of that end.
+    ends : a function that returns a dictionary of the open links. A key is the address of the far end
+        ("tls/host:port"), and its value is the name in the certificate of the far end.
     door : the port that this site listens on; None if its connections are not counted.
     crowd : a function that is called when many clients of this port have left.
     """
@@ -84,7 +84,7 @@ class Meter:
         for end, name in self._ends().items():
             if came.get(end, 0) > spare + 4 * self._messages[name]:
                 self._refusals.refuse(
-                    name, "flood", f"it has sent {came[end]} bytes, far more than its messages have"
+                    name, "flood", f"it has sent {came[end]} bytes, far more than its messages contain"
                 )
 
     def _run(self) -> None:
