@@ -105,7 +105,7 @@ def test_public_facts_in_one_line():
 
 @pytest.mark.parametrize("public", [None, 3, [], (1, 2, 3), {"low": 0}, Number("other", 0, 1)])
 def test_non_public_facts_are_refused(public):
-    with pytest.raises(DataError, match="`age` must be|`name` of the field for column .age. must be"):
+    with pytest.raises(DataError, match=r"`age` must be|`name` of the field for column .age. must be"):
         Schema.of(age=public)
 
 
