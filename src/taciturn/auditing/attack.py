@@ -50,7 +50,7 @@ _DECADES, _POINTS, _ZOOMS = 8.0, 41, 5
 
 
 def residual(u: ArrayLike, A: Array, B: Array) -> Array:
-    """u A + B, where every entry of u multiplies a vector of A (its last axis)."""
+    """u A + B. A contains vectors along its last axis; each entry of u multiplies one of them."""
     return np.asarray(np.asarray(u)[..., None] * A + B)
 
 

@@ -79,7 +79,7 @@ _QUOTING = {
     "Expected 2D array": "`X` must have rows and columns. Reshape your data: X.reshape(-1, 1) makes one "
     "column, X.reshape(1, -1) makes one row.",
 }
-"""Some messages of scikit-learn quote data. Keys: a text in such a message. Values: the message instead."""
+"""Some messages of scikit-learn quote data. Each key occurs in such a message; its value replaces it."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

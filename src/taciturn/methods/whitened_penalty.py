@@ -55,7 +55,7 @@ ROUNDS = len(_SHARES)
 def strength(units: int, sites: int, mu: float) -> Strength:
     """The strength of the signal compared with the noise, in a run whose moments cost mu.
 
-    Only a site's own noise protects its records.
+    All other sites may collude, so each site adds enough noise to protect its records by itself.
     """
     return Strength(units, mu / math.sqrt(SHARE), float(sites))
 

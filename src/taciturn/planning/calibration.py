@@ -204,8 +204,8 @@ def quick_factors(
 ) -> Array:
     """A fast approximation of the factors that `calibrate` uses, for a search that compares many plans.
 
-    D : if one record is replaced, the noise must change so that the same vector is released; D is the largest
-        size of this change, (..., rounds).
+    D : the largest distance between the two noise vectors with which two data sets that differ in one record
+        release the same vector, (..., rounds).
     x : how much one record can change the Jacobian, (..., rounds).
 
     The result has the shape (...). An entry is inf if no factor is enough. For Gaussian noise, the factor is

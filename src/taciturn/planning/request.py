@@ -47,9 +47,9 @@ class PlanRequest:
     constant : the public value of the last column if it is the same in every row (an intercept), else None.
     known_mu : True if the planner may use only noise with a known mu (the measure of Gaussian differential
         privacy), because the run is charged to a budget that adds up the squares of mu.
-    choose : has an effect only if `colluding` is None. True compares forecasts of the loss for the paper's
-        method (penalty perturbation) and for whitened descent, and chooses the better method; False chooses
-        the paper's method.
+    choose : has an effect only if `colluding` is None. True compares forecasts of the loss for two methods,
+        the paper's method (penalty perturbation) and whitened descent (noisy gradient descent in the
+        coordinates that `whiten` describes), and chooses the better one; False chooses the paper's method.
     whiten : True if the run must first learn better (whitened) coordinates from moments of the rows; False
         if it must use the original coordinates. With None the planner decides from public numbers. For the
         paper's method, it considers whitened coordinates only if three conditions hold: `choose` is True,
@@ -237,7 +237,7 @@ class Plan:
     certificate : the privacy cost of the run, computed from the settings.
     epsilon, delta : the requested budget, with one epsilon per site.
     tried : the shapes that were compared.
-    baseline : the loss of a model without privacy on the same public rows; None if it was not computed.
+    baseline : the loss, on the proxy rows, of a model without privacy; None if it was not computed.
     words : the text of `sentence` if all sites add the same noise or no noise.
     for_estimator, for_job, for_site : the method's own settings as arguments of an estimator, as entries of a
         job file, and as private settings of each site. In `for_site`, a value that

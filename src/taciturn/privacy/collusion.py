@@ -5,9 +5,9 @@ site that does not collude is honest. The observer learns only the sum of the ho
 noise of all honest sites together protects each record of an honest site. If only one site is honest, only
 its own noise protects its records, and the cost does not rely on masks. Certain pairs of sites share masks.
 The pairs that share masks form a graph. The argument `honest` is usually the number of honest sites among all
-sites of the run. But if the colluding sites may lie so that the honest sites are not connected in this graph,
-`honest` is 1. If some sites do not take part in a release (one masked sum), fewer sites add noise to it, and
-`_honest_at` counts only these. The cost mu of Gaussian differential privacy is defined in
+sites of the run. But if some choice of the colluding sites leaves the honest sites disconnected in this
+graph, `honest` is 1. If some sites do not take part in a release (one masked sum), fewer sites add noise to
+it, and `_honest_at` counts only these. The cost mu of Gaussian differential privacy is defined in
 `accounting/gaussian.py`.
 """
 
@@ -26,7 +26,8 @@ from .accounting.masked_sums import Slack, discrete_slack, masked_epsilon, relea
 from .facts import RunFacts
 from .sums import SumFacts
 
-_ROUNDED = (1 + 4e-12) ** 2  # a margin for rounded norms of rows x; squared, because x x' contains x twice
+# a margin for rounding error in the norm of a row x; squared, because some sums add up the products x x'
+_ROUNDED = (1 + 4e-12) ** 2
 
 
 def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
@@ -38,7 +39,7 @@ def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
 
 
 def moments_mu(run: RunFacts, t: int) -> float:
-    """mu of the moments released in round t if a record is protected only by the noise of its own site."""
+    """mu of round t, which releases moments (sums of x x'), if each site adds enough noise by itself."""
     return _mu(run.sums[t - 1], 1, 1)
 
 

@@ -66,7 +66,7 @@ class Share(ABC):
         return weighted_blocks(self.objective.blocks(repeats), self.weights)
 
     def integers(self, query: Array | None, facts: SumFacts) -> Integers:
-        """The share of the gradient at `query`, or of the first sum if None, in steps of `facts.grid`."""
+        """The share of the first sum if `query` is None, else of the gradient at `query`, in grid steps."""
         return to_integers(self.moments()[None] if query is None else self.gradient(query), facts.grid)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
@@ -194,12 +194,13 @@ def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, con
     """The share of the first sum, before it is divided by n.
 
     If `full` is True, this is the sum of x x' over the rows x, as a vector (see `triangle`). Otherwise it is
-    the sum of x, followed by the sum of the squared entries of x, without the constant column.
+    the sum of each column, followed by the sum of squares of each column; the constant column is left out.
 
     With labels 1 and -1, the stored row is x times its label; otherwise it is -x. This sign matters only for
-    the sum of x; squares and products are the same with either sign. If there is a constant column, its entry
-    in x is positive, so its stored entry shows the sign, and the sign is removed. Without a constant column,
-    the rows are summed as they are stored.
+    the sum of x; squares and products are the same with either sign. If there is a constant column, the sign
+    of a row's stored entry in this column is the sign of the whole row, because this entry of x is positive.
+    The row is then multiplied by this sign again, which restores x. Without a constant column, the rows are
+    summed as they are stored.
     """
     if full:
         gram = np.zeros((d, d))

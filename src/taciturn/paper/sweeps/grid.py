@@ -4,10 +4,10 @@
 [method]                          method, penalty, dual_step and noise, as in a curve of a figure
 [axes]                            a setting and its values: "method.penalty.ratio" = [1.0, 1.02, 1.04]
 
-The name of a setting is its path through nested tables. One point beats another if neither its loss nor its
-epsilon is larger, and one of the two is smaller. The Pareto front consists of the points that no other point
-beats. All points are checked before the first one runs. They run in any order, in this process or on a
-cluster.
+The name of a setting is its path through nested tables. Point A beats point B if the loss and epsilon of A
+are at most those of B, and at least one of them is smaller. The Pareto front consists of the points that no
+other point beats. All points are checked before the first one runs. They run in any order, in this process or
+on a cluster.
 """
 
 from __future__ import annotations
