@@ -79,7 +79,7 @@ _QUOTING = {
     "Expected 2D array": "`X` must have rows and columns. Reshape your data: X.reshape(-1, 1) makes one "
     "column, X.reshape(1, -1) makes one row.",
 }
-"""Some messages of scikit-learn quote data. Each key occurs in such a message; its value replaces it."""
+"""Some messages of scikit-learn quote data. If one contains a key, the key's value is raised instead."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -118,9 +118,10 @@ class PrivateLinearModel(ChargedEstimator):
     def _fit_targets(self, X: Any, targets: Array, site: Any, **told: Any) -> None:
         """Fit one model for each output of `targets`, (outputs, rows), and set the public attributes.
 
-        `told` are keyword arguments of `_fit_here`: rows whose entry of `keep` is False count as rows of
-        zeros, `weights` are weights of the rows from 0 to 1, `marks` are short warnings for the certificate,
-        and `person` names the person of each row. The fit is charged to the open `Budget`, if there is one.
+        `told` are keyword arguments of `_fit_here`: `keep` has an entry for each row, and a row whose entry
+        is False counts as a row of zeros; `weights` are weights of the rows from 0 to 1; `marks` are short
+        warnings for the certificate; and `person` names the person of each row. The fit is charged to the
+        open `Budget`, if there is one.
         """
         with join_budget(origin_of(self)):
             self._fit_here(X, targets, site, **told)
@@ -334,10 +335,10 @@ def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
     empty |= False if keep is None else ~keep
     if (share := float(np.mean(empty))) > 0.1:
         warnings.warn(
-            f"{math.floor(100 * share)}% of the rows count as zeros, and a model learns little from them: "
-            "they have an empty cell, and `taciturn.data.BoundedEncoder` with `missing='row'` turned the row "
-            "into zeros; or their label is not one of `classes`. A private fit without `random_state` never "
-            "gives this warning, because the share is private; use `taciturn.check`.",
+            f"{math.floor(100 * share)}% of the rows count as zeros, so the model learns little from them. A "
+            "row counts as zeros if it has an empty cell and was encoded by `taciturn.data.BoundedEncoder` "
+            "with `missing='row'`, or if its label is not one of `classes`. A private fit without "
+            "`random_state` never gives this warning, because the share is private; use `taciturn.check`.",
             EmptyRowsWarning,
             stacklevel=5,
         )

@@ -204,8 +204,8 @@ def quick_factors(
 ) -> Array:
     """A fast approximation of the factors that `calibrate` uses, for a search that compares many plans.
 
-    D : the largest distance between the two noise vectors with which two data sets that differ in one record
-        release the same vector, (..., rounds).
+    D : how far the noise vector must move, at most, to release the same vector after one record is replaced,
+        (..., rounds).
     x : how much one record can change the Jacobian, (..., rounds).
 
     The result has the shape (...). An entry is inf if no factor is enough. For Gaussian noise, the factor is

@@ -41,8 +41,8 @@ _DEFAULTS = {"noise": "'best'", "C": "'auto'", "regularization": "'auto'"}
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """The public numbers of a run and the requirements on its plan. The planner chooses
-    each setting that is None, unless the method does not need it.
+    """The public numbers of a run and the requirements on its plan. If a setting is
+    None and the method needs it, the planner chooses it.
 
     constant : the public value of the last column if it is the same in every row (an intercept), else None.
     known_mu : True if the planner may use only noise with a known mu (the measure of Gaussian differential
@@ -55,7 +55,7 @@ class PlanRequest:
         paper's method, it considers whitened coordinates only if three conditions hold: `choose` is True,
         `noise` is not "norm", and `effort` is not "quick".
     additive : True if the model must be a sum of functions of single columns. The paper's method on whitened
-        rows gives no such model, because it shortens long rows.
+        rows gives no such model: it shortens a long row by a factor that depends on all columns of the row.
     """
 
     budget: EpsilonBudget

@@ -7,8 +7,8 @@ its own noise protects its records, and the cost does not rely on masks. Certain
 The pairs that share masks form a graph. The argument `honest` is usually the number of honest sites among all
 sites of the run. But if some choice of the colluding sites leaves the honest sites disconnected in this
 graph, `honest` is 1. If some sites do not take part in a release (one masked sum), fewer sites add noise to
-it, and `_honest_at` counts only these. The cost mu of Gaussian differential privacy is defined in
-`accounting/gaussian.py`.
+it, and `_honest_at` counts the honest sites that take part. The cost mu of Gaussian differential privacy is
+defined in `accounting/gaussian.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
 
 
 def moments_mu(run: RunFacts, t: int) -> float:
-    """mu of round t, which releases moments (sums of x x'), if each site adds enough noise by itself."""
+    """mu of round t, which releases moments (sums of x x').
+
+    Only the noise of the site that holds a record counts as protecting this record (`honest` is 1).
+    """
     return _mu(run.sums[t - 1], 1, 1)
 
 

@@ -196,11 +196,10 @@ def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, con
     If `full` is True, this is the sum of x x' over the rows x, as a vector (see `triangle`). Otherwise it is
     the sum of each column, followed by the sum of squares of each column; the constant column is left out.
 
-    With labels 1 and -1, the stored row is x times its label; otherwise it is -x. This sign matters only for
-    the sum of x; squares and products are the same with either sign. If there is a constant column, the sign
-    of a row's stored entry in this column is the sign of the whole row, because this entry of x is positive.
-    The row is then multiplied by this sign again, which restores x. Without a constant column, the rows are
-    summed as they are stored.
+    The stored row is s x, where s is the label if the labels are 1 and -1, and s = -1 otherwise. Only the
+    sums of columns depend on s. If there is a constant column, its entry in x is positive, so the sign of
+    this entry in the stored row is s. The stored row is then multiplied by s, which restores x. Without a
+    constant column, the rows are summed as they are stored.
     """
     if full:
         gram = np.zeros((d, d))

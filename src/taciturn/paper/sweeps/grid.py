@@ -33,7 +33,8 @@ from ..figures.runner import settings
 from ..results_store import fingerprint
 
 _MOST = 100_000  # the largest number of points
-# A point is checked and run as a figure with one curve. A curve needs these entries; nothing is drawn.
+# A file of a figure describes one run for each curve. A point is checked and run as such a file with one
+# curve. The format requires a name, a label and a colour, although nothing is drawn.
 _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
 
 

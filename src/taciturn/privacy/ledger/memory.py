@@ -204,12 +204,9 @@ def _check_total(run: RunFacts, samples: Sequence[int]) -> None:
     known = sum(samples) if run.sites_per_person == 1 else max(samples)
     whole = len(samples) == run.sites and run.sites_per_person == 1
     if stated is None or known > stated or (whole and known != stated):
-        found, has = f"the {len(samples)} given sites", "together have"
-        if run.sites_per_person != 1:
-            found, has = "one of the given sites", "alone has"
+        have = "the given sites together have" if run.sites_per_person == 1 else "one of the given sites has"
         raise ParameterError(
-            f"`{name}` must be the total over all sites of the network; got {stated}, but {found} "
-            f"{has} {known} {name}."
+            f"`{name}` must be the total over all sites of the network; got {stated}, but {have} {known}."
         )
     if run.largest is None or run.largest < max(samples):
         raise ParameterError(

@@ -92,9 +92,9 @@ def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, Budge
     """(open, ended): an open block and an ended block of ancestors of this process. At least one is None.
 
     The open block is that of the nearest ancestor with an open block. An ended block counts only if this
-    process may be, or descend from, a worker of the block. The test: go down the line of descent from the
-    process that had the block to this process. The first process below it (which may be this process) must
-    have started before the block ended.
+    process may be, or descend from, a worker of the block. The test: among the children of the process
+    that had the block, take the one from which this process descends (or which is this process). That child
+    must have started before the block ended.
 
     Raises if an ancestor was killed in its block. If `sure` is True, also raises if there are files of other
     processes, but the ancestors of this process are unknown.

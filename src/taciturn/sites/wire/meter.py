@@ -155,7 +155,7 @@ def take_descriptors() -> None:
 
 
 def bytes_received() -> dict[str, int]:
-    """The bytes received over every TCP connection of this process, by its far end ("tls/host:port")."""
+    """How many bytes this process received over each TCP connection, by address of the far end."""
     counts: dict[str, int] = {}
     for found in _sockets():
         with suppress(OSError, ValueError):  # the socket was closed meanwhile, or is not a TCP connection
