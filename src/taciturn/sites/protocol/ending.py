@@ -305,7 +305,8 @@ class Ending(RoundSteps):
         ]
 
     def _missing_vectors(self, a: int, stated: Collection[int]) -> list[Slot]:
-        near = [i for i in self.setup.neighbours if i in stated][:2]
+        # a neighbour that took the result over says so with LEAVE, but may be bound to another statement
+        near = [i for i in self.setup.neighbours if i in stated or self.find(Kind.LEAVE, a, 0, i)][:2]
         wanted = [Slot(Kind.TOTAL, a, i + 1, server) for server in near for i in range(len(self.setup.names))]
         return [slot for slot in wanted if (slot, NOTHING) not in self.board]
 
