@@ -159,7 +159,7 @@ def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
 
 
 def _near(draft: Draft, factor: Array, delta: float) -> Array:
-    """The Renyi orders near the best orders of the sites. Fewer orders never make epsilon smaller."""
+    """The Renyi orders near the best orders of the sites. Leaving out orders can only increase epsilon."""
     cost = renyi_totals(draft.run, draft.releases(factor), _COARSE)
     best = bounds.to_epsilon(_COARSE, cost, delta)[1]
     r, all_r = best[np.isfinite(best)] - 1, bounds.ORDERS - 1
@@ -204,8 +204,8 @@ def quick_factors(
 ) -> Array:
     """A fast approximation of the factors that `calibrate` uses, for a search that compares many plans.
 
-    D : how far the noise vector must move, at most, to release the same vector after one record is replaced,
-        (..., rounds).
+    D : an upper bound on the change of the noise vector that keeps the released vector the same when one
+        record is replaced, (..., rounds).
     x : how much one record can change the Jacobian, (..., rounds).
 
     The result has the shape (...). An entry is inf if no factor is enough. For Gaussian noise, the factor is
