@@ -188,7 +188,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Price:
-    """The site that needs the most noise, and what would lower that noise.
+    """The site that needs the most noise, and how a link or more rows would lower its epsilon or its noise.
 
     share : this site's share of the noise variance in the released average.
     edge : the site's epsilon in the same run if the site had one more link; None if no link can be added.
@@ -283,7 +283,7 @@ class Plan:
 
     @cached_property
     def price(self) -> Price | None:
-        """The site that needs the most noise, and what would lower it; None if `find_price` is None."""
+        """The site that needs the most noise, as a `Price`; None if `find_price` is None."""
         return None if self.find_price is None else self.find_price()
 
     def sentence(self) -> str:

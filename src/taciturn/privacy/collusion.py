@@ -104,8 +104,8 @@ def _sums(run: RunFacts, rounds: Iterable[int]) -> list[SumFacts]:
 
 
 def _mu(entry: SumFacts, honest: int, places: int) -> float:
-    """mu of one sum. A person with rows at `places` sites changes the sum no more than a person at one site,
-    but each of these sites rounds its share separately."""
+    """mu of one sum. `places` is the largest number of sites that hold rows of one person: each of these
+    sites rounds its share separately, so each further site adds a rounding error to the bound."""
     again = 2 * entry.stray + entry.grid * math.sqrt(entry.length)
     S = entry.sensitivity * _ROUNDED + (places - 1) * again
     return float(release_mu(S, entry.grid, entry.length, entry.std, honest, entry.stray))
