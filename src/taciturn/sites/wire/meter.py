@@ -128,7 +128,7 @@ class Door:
         return there, gone
 
     def crowd_left(self) -> bool:
-        """True if few clients are still connected, but this process has many open sockets of earlier clients."""
+        """True if few clients are connected, but this process has many open sockets of earlier clients."""
         if most_callers() <= CROWD:  # a quick upper bound; an exact count needs the kernel's slow table
             return False
         there, gone = self.count()
