@@ -75,8 +75,8 @@ def trust(claims: Claims) -> str:
     limit = f"the attacker controls {at_most(c)}{f', and not {home(run)}' if c else ''}"
     if one_process(run):
         rests = """The same process drew the noise of all sites. It also drew masks, which are random numbers
-            that hide each site's share and cancel in the sum. This epsilon assumes that the process kept noise
-            and masks secret, and released only the sums."""
+            that hide each site's share and cancel in the sum. This epsilon assumes that the process kept
+            noise and masks secret, and released only the sums."""
     else:
         rests = f"""It also relies on the masks that hide the message of each site. The masks are made with
             {CIPHERS}. So the guarantee is computational: it holds against attackers who can break
