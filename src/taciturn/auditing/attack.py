@@ -18,9 +18,9 @@ multiple of v remains. Four observers use different values of eta:
     estimated   the most likely eta of each round, from the d equations of that round
     geometric   the same estimates, smoothed so that eta changes by the same factor in every round
 
-If the method adds no noise, the last two observers improve their estimates in turns: an estimate of the
-record gives a better eta, and the better eta gives a better estimate of the record. With noise, further turns
-would only fit the noise, so the observers take one turn.
+If the method adds no noise, each of the last two observers alternates between two estimates: its estimate of
+the record gives a better eta, and the better eta gives a better estimate of the record. With noise, a
+repetition would only fit the noise, so these observers estimate each only once.
 """
 
 from __future__ import annotations

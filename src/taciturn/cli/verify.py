@@ -49,7 +49,9 @@ def verify(
     ] = None,
     authority: Annotated[
         Path | None,
-        typer.Option(help="For a signed file: the certificate of the authority that signed the sites' keys."),
+        typer.Option(
+            help="For a signed file: the key certificate (X.509) of the authority that signed the sites' keys."
+        ),
     ] = None,
     out: Out = None,
     registry: Registry = None,

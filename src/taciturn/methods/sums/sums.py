@@ -98,7 +98,7 @@ def draw(streams: Streams, std: float, shape: tuple[int, int], *, site: int, t: 
     std = checked_std(std)
     if not streams.simulated:
         return draw_secret(std, shape[0] * shape[1]).reshape(shape)
-    if not isinstance(streams, SeededStreams):  # an audit: one stream gives the noise of all repeats
+    if not isinstance(streams, SeededStreams):  # only in audits: one stream for all repeats
         normal = streams.generator(repeat=0, site=site, purpose="noise", t=t).standard_normal(shape)
         return np.rint(std * normal).astype(np.int64)
     drawn = np.empty(shape, dtype=np.int64)
