@@ -50,7 +50,7 @@ def verify(
     authority: Annotated[
         Path | None,
         typer.Option(
-            help="For a signed file: the key certificate (X.509) of the authority that signed the sites' keys."
+            help="For a signed file: the X.509 certificate of the authority that signed the sites' keys."
         ),
     ] = None,
     out: Out = None,

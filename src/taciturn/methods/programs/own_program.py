@@ -187,8 +187,8 @@ class ProgramHalf(PublicHalf):
                 )
             if step.aligned and not expression.aligned:
                 raise ParameterError(
-                    f"`aligned` of step {step.name!r} must be False: with the expression of this step, the vectors "
-                    "of two rows may have a negative inner product."
+                    f"`aligned` of step {step.name!r} must be False: with the expression of this step, the "
+                    "vectors of two rows may have a negative inner product."
                 )
             found.append(Query(expression, values))
         return found
