@@ -253,6 +253,9 @@ class SiteProtocol(Ending):
             found.append(self.hellos[self.hello.slot][self.hello.digest][1])
         if self.phase == "over" and "left" in self.saved:
             found += [self.reseal(self.saved[key]) for key in ("done", "left") if key in self.saved]
+        elif self.phase == "meet" and not self.common and "done" in self.saved:
+            # this site joins no other attempt, so a site that was away needs the statement
+            found.append(self.reseal(self.saved["done"]))
         scopes, board = {NOTHING, self.scope, *([self.signed[1]] if self.signed else [])}, self.board
         for slot in dict.fromkeys(slots[1:]):
             if slot.kind == Kind.HELLO:
