@@ -65,7 +65,7 @@ FOUND = [
     (5, None, 1238810),  # a total was lost, and no neighbour had a message of it under its sender's new key
     (5, None, 2006666),  # a site took over a result of fewer rounds than its own, and kept the totals beyond
     (5, None, 970780),  # a fault of the simulation: two copies of a site drew the same random numbers
-    (5, None, 8001157),  # without masks, sites that were away never received the statements of two finished sites
+    (5, None, 8001157),  # without masks, a statement of the result was not repeated to sites that were away
     (None, None, 7001875),  # the only neighbour of a site took the result over, but had stated another one
 ]
 
